@@ -30,7 +30,7 @@
 
 use std::collections::VecDeque;
 
-use reweave_base::{ComponentId, FxHashMap, Id, IndexVec, strong_components};
+use reweave_base::{ComponentId, FxHashMap, FxHashSet, Id, IndexVec, strong_components};
 use reweave_trace::views::GenerationId;
 use reweave_trace::{
     AccessOp, ConditionOp, Event, EventId, LockId, LockOp, ObjectId, ObjectOp, Op, SemaphoreOp,
@@ -356,6 +356,8 @@ struct Lock {
 /// What later events may have to follow.
 #[derive(Debug, Default)]
 struct Past {
+    /// What stands for assumed ordering: nothing that the run needed to be what it was.
+    assumed: FxHashSet<VarId>,
     vars: IndexVec<VarId, Variable>,
     locks: IndexVec<LockId, Lock>,
     births: IndexVec<ObjectId, Option<EventId>>,
@@ -363,7 +365,10 @@ struct Past {
 
 impl<'t> Edges<'t> {
     fn new(trace: &'t Trace) -> Self {
-        let mut past = Past::default();
+        let names = trace.names();
+        let vars = names.vars.entries().map(|(var, _)| var);
+        let assumed = vars.filter(|&var| names.assumed_library(var).is_some()).collect();
+        let mut past = Past { assumed, ..Past::default() };
         let mut edges = Self { trace, ends: Vec::with_capacity(trace.len()), sources: Vec::new() };
         for (id, event) in trace.events() {
             let from = edges.sources.len();
@@ -417,6 +422,7 @@ impl Past {
     fn step(&mut self, trace: &Trace, id: EventId, event: Event, sources: &mut Vec<EventId>) {
         let signals = trace.signals();
         match event.op {
+            Op::Access(_, var) if self.assumed.contains(&var) => {}
             Op::Access(AccessOp::Read | AccessOp::UnknownRead | AccessOp::AtomicRead(_), var) => {
                 let variable = self.vars.get_or_default(var);
                 sources.extend(variable.last_write);

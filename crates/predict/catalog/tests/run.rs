@@ -264,13 +264,32 @@ fn deadlocks_that_assumed_order_hides_are_counted() {
     assert_eq!(outcome.coverage[0].counter(Counter::Assumed), Some(1));
 }
 
+/// How many findings there are of atomicity and determinism in `text`.
+fn count_in(text: &str) -> usize {
+    let trace = reweave_testkit::std(text);
+    let analyses = select("", &["atomicity".into(), "determinism".into()]).expect("names");
+    run(&trace, &analyses, &Settings::default(), &Quiet).findings.len()
+}
+
 #[test]
 fn no_finding_is_about_what_stands_for_assumed_order() {
-    let trace = reweave_testkit::std(
-        "T1|begin(b)|1\nT1|arw.release(assumed(libz.so)#1)|2\nT2|arw.release(assumed(libz.so)#1)|3\n\
-         T1|ar.acquire(assumed(libz.so)#1)|4\nT1|end(b)|5\n",
-    );
-    let analyses = select("", &["atomicity".into(), "determinism".into()]).expect("names");
+    let block = |name: &str| {
+        format!(
+            "T1|begin(b)|1\nT1|arw.release({name})|2\nT2|arw.release({name})|3\n\
+             T1|ar.acquire({name})|4\nT1|end(b)|5\n",
+        )
+    };
+    assert_ne!(count_in(&block("x")), 0);
+    assert_eq!(count_in(&block("assumed(libz.so)#1")), 0);
+}
+
+#[test]
+fn what_is_not_atomic_is_found_beside_assumed_order() {
+    let text = "T1|begin(b)|1\nT1|aw.release(assumed(libz.so)#1)|2\nT1|w(x)|3\n\
+                T2|ar.acquire(assumed(libz.so)#1)|4\nT2|w(x)|5\nT2|aw.release(assumed(libz.so)#2)|6\n\
+                T1|ar.acquire(assumed(libz.so)#2)|7\nT1|w(x)|8\nT1|end(b)|9\n";
+    let trace = reweave_testkit::std(text);
+    let analyses = select("atomicity", &[]).expect("a name");
     let outcome = run(&trace, &analyses, &Settings::default(), &Quiet);
-    assert_eq!(outcome.findings.len(), 0);
+    assert_eq!(outcome.findings.len(), 1);
 }

@@ -31,9 +31,10 @@ pub use cells::{Cell, Lifetime, ShadowCells};
 /// The bytes of a shadow word.
 pub const WORD_BYTES: u64 = 8;
 
-const PAGE_WORDS: usize = 512;
+/// Shadow words come in pages of so many.
+pub(crate) const PAGE_WORDS: usize = 512;
 
-const PAGE_BYTES: u64 = PAGE_WORDS as u64 * WORD_BYTES;
+pub(crate) const PAGE_BYTES: u64 = PAGE_WORDS as u64 * WORD_BYTES;
 
 /// No access is longer than this; the rest of one that says so is left out.
 const ACCESS_BYTES_MAX: u64 = 1 << 32;

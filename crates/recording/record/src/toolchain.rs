@@ -458,8 +458,8 @@ impl Call<'_> {
 
 /// What makes clang instrument a source. Without the second option it leaves out reads of what is
 /// written right after, as in `count++`: it would seem to be written blindly, and schedules would be
-/// found in which the read sees something else. The third tells reads of volatile variables apart, for
-/// which others may wait. Without the last ones it compares in place what is short, after it has
+/// found in which the read sees something else. The third marks reads of volatile variables: threads
+/// may wait for what they see. Without the last ones it compares in place what is short, after it has
 /// instrumented.
 const CLANG_INSTRUMENTS: [&str; 10] = [
     "-Xclang",
@@ -602,7 +602,7 @@ fn compiled(program: &Path, arguments: &[OsString]) -> Vec<OsString> {
     // Otherwise gcc takes the hooks of atomic operations for functions that change no static variable,
     // and keeps what such a lock protects in registers across them.
     step.extend(["-fsanitize=thread", "-fno-ipa-reference"].map(OsString::from));
-    // Reads of volatile variables are told apart: others may wait for what they see.
+    // Reads of volatile variables are marked: threads may wait for what they see.
     if gcc_version(program).is_some_and(|version| version >= 11) {
         step.push("--param=tsan-distinguish-volatile=1".into());
     }

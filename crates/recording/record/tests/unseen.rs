@@ -59,7 +59,7 @@ impl Run {
         run
     }
 
-    /// Events are told apart by their code.
+    /// Each event has a code address of its own, by which it is found in the trace.
     fn log(&mut self, thread: usize, event: Event) {
         if !matches!(event.kind, Kind::Nothing | Kind::Stored) {
             self.last[thread] = self.events.len();

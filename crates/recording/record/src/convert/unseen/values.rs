@@ -1,7 +1,7 @@
 //! What memory holds, by the accesses so far: which reads do these not explain?
 //!
-//! Stacks are not compared, nor is memory of which no access has told the value, unless it is zero when
-//! the program starts or when it is allocated, nor is memory beyond [`PAGES_MAX`] pages.
+//! Stacks are not compared, nor is memory whose value no access has shown, unless it is zero when the
+//! program starts or when it is allocated, nor is memory beyond [`PAGES_MAX`] pages.
 //!
 //! Forty bytes for each eight that are accessed; twice that where bytes are accessed one by one.
 
@@ -12,11 +12,7 @@ use reweave_runtime::wire::{Event, Kind, flag};
 
 use crate::convert::names::Symbols;
 use crate::convert::scan::tells_stored;
-use crate::shadow::{Access, Blocks, Change, WORD_BYTES};
-
-const PAGE_WORDS: usize = 512;
-
-const PAGE_BYTES: u64 = PAGE_WORDS as u64 * WORD_BYTES;
+use crate::shadow::{Access, Blocks, Change, PAGE_BYTES, PAGE_WORDS, WORD_BYTES};
 
 /// How variables are called by which the libraries of C, C++ and Rust keep what concerns them alone.
 const LIBRARY_NAMES: [&str; 2] = ["__libc_single_threaded", "std::"];
@@ -213,7 +209,7 @@ impl Values {
             && symbols.functions(event.code).iter().any(|name| name.contains("core::sync::atomic"))
     }
 
-    /// Whether what is at `address` can be told by the accesses to it.
+    /// Whether the accesses to what is at `address` show what it holds.
     fn is_comparable(&mut self, address: u64, symbols: &mut dyn Symbols) -> bool {
         if let Some(block) = self.blocks.holding(address) {
             return !self.stacks.contains(&block.time);
@@ -420,7 +416,7 @@ fn mask(range: Range<u8>) -> u64 {
 fn words_within(number: u64, start: u64, end: u64) -> Range<usize> {
     let base = number * PAGE_BYTES;
     let from = start.max(base) - base;
-    let to = end.min(base + PAGE_BYTES) - base;
+    let to = end.min(base.saturating_add(PAGE_BYTES)) - base;
     (from / WORD_BYTES) as usize..to.div_ceil(WORD_BYTES) as usize
 }
 
