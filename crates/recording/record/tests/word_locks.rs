@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use convert_support::{Logged, about, access, converted, global};
+use convert_support::{Logged, PARKING_QUEUE, about, access, converted, extra, global};
 use expect_test::{Expect, expect};
 use proptest::prelude::*;
 use reweave_format::{Format, write_to};
@@ -215,6 +215,36 @@ fn a_holder_that_sees_that_others_wait_must_wake_them_next() {
         trace.events().filter(|(_, event)| matches!(event.op, Op::Lock(LockOp::Acquire, _)));
     assert_eq!(acquires.count(), 2);
     check_rejected(&events(&[]));
+}
+
+#[test]
+fn memory_that_is_allocated_on_the_way_to_a_lock_changes_nothing_else() {
+    let queue = |kind, address| Event::new(kind, address, PARKING_QUEUE);
+    check(
+        &[
+            (1, lock()),
+            (2, failed()),
+            (2, extra(queue(Kind::Alloc, 0x9000), 64)),
+            (2, Event { size: 2, ..queue(Kind::Write, 0x9000) }),
+            (2, queue(Kind::Free, 0x9000)),
+            (1, write()),
+            (1, unlock()),
+            (2, lock()),
+            (2, write()),
+            (2, unlock()),
+        ],
+        expect![[r#"
+            T1|ar.relaxed(m)
+            T1|req(m)
+            T1|acq(m)
+            T1|w(counter)
+            T1|rel(m)
+            T2|ar.relaxed(m)
+            T2|req(m)
+            T2|acq(m)
+            T2|w(counter)
+            T2|rel(m)"#]],
+    );
 }
 
 #[test]

@@ -218,15 +218,17 @@ impl WordLocks {
 
     /// An event that is no atomic access.
     fn other(&mut self, symbols: &mut dyn Symbols, thread: u32, event: &Event) -> Meaning {
+        if let (Kind::Alloc, Some(length)) = (event.kind, event.extra) {
+            self.begin_lives(event.address, event.address.saturating_add(length));
+        }
         if self.is_inner(symbols, thread, event) {
-            return Meaning::Inner;
+            // Lifetimes of memory are counted wherever they begin and end.
+            let is_counted = matches!(event.kind, Kind::Alloc | Kind::Free);
+            return if is_counted { Meaning::Other } else { Meaning::Inner };
         }
         self.interrupt(thread);
         if event.kind == Kind::End {
             self.stacks.remove(&thread);
-        }
-        if let (Kind::Alloc, Some(length)) = (event.kind, event.extra) {
-            self.begin_lives(event.address, event.address.saturating_add(length));
         }
         if let Some(access) = Access::new(event) {
             self.plain(access, None);

@@ -24,6 +24,9 @@ pub(crate) fn global(name: &str) -> u64 {
     0x1000 + 64 * place as u64
 }
 
+/// Code in which threads wait for locks of another crate.
+pub(crate) const PARKING_QUEUE: u64 = 40;
+
 impl Symbols for Program {
     fn site(&mut self, code: u64, stack: &[u64]) -> String {
         let mut text = format!("a.c:{code}");
@@ -48,6 +51,11 @@ impl Symbols for Program {
 
     fn origin(&mut self, code: u64) -> Option<(String, u64)> {
         Some((if code.is_multiple_of(2) { "/bin/a" } else { "/lib/b" }.to_owned(), code))
+    }
+
+    fn functions(&mut self, code: u64) -> Vec<String> {
+        let is_queue = code == PARKING_QUEUE;
+        Vec::from_iter(is_queue.then(|| "parking_lot_core::parking_lot::park".to_owned()))
     }
 
     fn build_id(&mut self, path: &str) -> String {
