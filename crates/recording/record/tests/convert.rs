@@ -480,7 +480,9 @@ fn reads_whose_order_is_not_known_have_no_known_writer() {
             (0, access(Kind::Read, ready, None)),
             (0, number(4, lock)),
             (0, access(Kind::Read, counter, None)),
-            (0, number(5, unlock)),
+            (1, number(5, on(Kind::SemaphorePost, "free slots"))),
+            (0, access(Kind::Read, counter, None)),
+            (0, number(6, unlock)),
             (0, access(Kind::Read, ready, None)),
         ],
         expect![[r#"
@@ -493,6 +495,8 @@ fn reads_whose_order_is_not_known_have_no_known_writer() {
             main|r?(ready)|a.c:7
             main|req(m)|a.c:9
             main|acq(m)|a.c:9
+            main|r(counter)|a.c:7
+            T1|post(free_slots)|a.c:9
             main|r(counter)|a.c:7
             main|rel(m)|a.c:9
             main|r?(ready)|a.c:7

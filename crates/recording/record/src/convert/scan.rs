@@ -258,6 +258,33 @@ struct Last {
     times: [Option<u64>; 4],
 }
 
+/// How many numbers of a thread are remembered.
+const NUMBERS_MAX: usize = 4096;
+
+/// The numbers that a thread raised the counter to.
+#[derive(Debug, Default)]
+struct Reached {
+    /// The last of them, plus one.
+    time: u64,
+    /// The last few, in order.
+    numbers: VecDeque<u64>,
+}
+
+impl Reached {
+    fn raise(&mut self, number: u64) {
+        self.time = number.saturating_add(1);
+        if self.numbers.len() == NUMBERS_MAX {
+            self.numbers.pop_front();
+        }
+        self.numbers.push_back(number);
+    }
+
+    /// The first number after `time`, or a later one if that was too long ago.
+    fn first_after(&self, time: u64) -> Option<u64> {
+        self.numbers.get(self.numbers.partition_point(|&number| number < time)).copied()
+    }
+}
+
 /// A cell, as one number.
 #[inline]
 pub fn key(cell: Cell) -> u64 {
@@ -271,15 +298,16 @@ pub fn cells_with_unknown_writers(
 ) -> io::Result<FxHashSet<u64>> {
     let mut unknown_writers = FxHashSet::default();
     let mut accesses: FxHashMap<u64, Vec<Last>> = FxHashMap::default();
-    let mut reached: FxHashMap<u32, u64> = FxHashMap::default();
+    let mut reached: FxHashMap<u32, Reached> = FxHashMap::default();
     let mut blocks = Blocks::default();
     while let Some((thread, event)) = stream.next_event()? {
         blocks.step(&event);
         // Whether a numbered access comes just before or just after its number is not known, so it
         // is taken to come after what came before its thread's number before that.
-        let before = reached.get(&thread).copied().unwrap_or(0);
+        let own = reached.entry(thread).or_default();
+        let before = own.time;
         if let Some(number) = event.number {
-            reached.insert(thread, number.saturating_add(1));
+            own.raise(number);
         }
         let Some(access) = Access::new(&event) else { continue };
         let mut at = access.start;
@@ -305,18 +333,17 @@ fn is_unordered(
     list: &mut Vec<Last>,
     (thread, before): (u32, u64),
     access: Access,
-    reached: &FxHashMap<u32, u64>,
+    reached: &FxHashMap<u32, Reached>,
 ) -> bool {
-    let now = |of: u32| reached.get(&of).copied().unwrap_or(0);
     let class = usize::from(access.writes) + 2 * usize::from(access.is_atomic);
     let conflicts = |other: usize| {
         let (writes, is_atomic) = (other % 2 == 1, other >= 2);
         (writes || access.writes) && !(is_atomic && access.is_atomic)
     };
     let is_known = |last: &Last| {
-        let clock = now(last.thread);
+        let next = |time| reached.get(&last.thread).and_then(|of| of.first_after(time));
         let mut times = last.times.iter().enumerate().filter(|&(other, _)| conflicts(other));
-        times.all(|(_, time)| time.is_none_or(|then| then < clock && clock <= before))
+        times.all(|(_, time)| time.is_none_or(|then| next(then).is_some_and(|next| next < before)))
     };
     if !list.iter().filter(|last| last.thread != thread).all(is_known) {
         return true;
@@ -325,6 +352,6 @@ fn is_unordered(
         list.push(Last { thread, ..Last::default() });
         list.len() - 1
     });
-    list[place].times[class] = Some(now(thread));
+    list[place].times[class] = Some(reached.get(&thread).map_or(0, |own| own.time));
     false
 }
