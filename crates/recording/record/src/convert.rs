@@ -528,6 +528,10 @@ impl Symbols for Rc<RefCell<symbols::Symbols>> {
         symbols.origin(code).map(|(path, offset)| (path.to_owned(), offset))
     }
 
+    fn library(&mut self, code: u64) -> Option<String> {
+        self.borrow_mut().library(code).map(str::to_owned)
+    }
+
     fn build_id(&mut self, path: &str) -> String {
         self.borrow_mut().build_id(path).unwrap_or_default().to_owned()
     }

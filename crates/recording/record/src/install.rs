@@ -99,6 +99,22 @@ impl Runtime {
         self.folder.join("swap")
     }
 
+    /// A script that says `text`, in a file whose name begins with `name`.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn script(&self, name: &str, text: &str) -> io::Result<PathBuf> {
+        let hash = xxhash_rust::xxh3::xxh3_64(text.as_bytes());
+        let path = self.folder.join(format!("{name}-{hash:016x}"));
+        if !path.is_file() {
+            let mut file = tempfile::NamedTempFile::new_in(&self.folder)?;
+            file.write_all(text.as_bytes())?;
+            file.as_file().set_permissions(fs::Permissions::from_mode(0o755))?;
+            file.persist(&path)?;
+        }
+        Ok(path)
+    }
+
     /// The functions that the linker of a static executable must wrap.
     pub fn wrapped(&self) -> impl Iterator<Item = &'static str> + use<> {
         WRAPPED.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'))

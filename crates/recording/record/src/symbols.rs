@@ -23,10 +23,12 @@ use std::path::{Component, Path, PathBuf};
 use addr2line::Loader;
 use object::read::{ReadCache, ReadRef};
 use object::{
-    Object, ObjectSegment, ObjectSymbol, ObjectSymbolTable, RelocationFlags, RelocationTarget,
-    SegmentFlags, SymbolKind, elf,
+    Object, ObjectSection, ObjectSegment, ObjectSymbol, ObjectSymbolTable, RelocationFlags,
+    RelocationTarget, SegmentFlags, SymbolKind, elf,
 };
 use reweave_base::{FxHashMap, IndexVec};
+
+use crate::toolchain::STATIC_LIBRARY_SECTION;
 
 /// The build id of the program or library at `path`, in hexadecimal digits; none if it has none.
 #[must_use]
@@ -228,6 +230,15 @@ impl Symbols {
         let module = &mut self.modules[segment.module?];
         let bias = module.bias(&shown).unwrap_or_else(|| shown.start.wrapping_sub(shown.offset));
         Some((&module.path, code.wrapping_sub(bias)))
+    }
+
+    /// The library that has the function at `code`: a static one, or its module.
+    pub fn library(&mut self, code: u64) -> Option<&str> {
+        let (segment, shown) = self.maps.get(&self.selected)?.find(code)?;
+        let module = &self.modules[segment.module?];
+        let address = module.bias(&shown).map(|bias| code.wrapping_sub(bias));
+        let linked = address.and_then(|address| module.layout()?.static_library(address));
+        Some(linked.unwrap_or_else(|| module.short_name()))
     }
 
     /// The build id of the module at `path`, in hexadecimal digits.
@@ -525,6 +536,8 @@ struct Layout {
     /// Variables of libraries that the loader copies into this file's memory: where each begins and
     /// ends.
     copied: Vec<Range<u64>>,
+    /// Code that was linked without being instrumented, and the names of the libraries.
+    static_libraries: Vec<(Range<u64>, String)>,
     build_id: Option<String>,
     has_debug_information: bool,
 }
@@ -556,6 +569,7 @@ impl Layout {
             Some(Self {
                 loads: loads.collect(),
                 copied: copied(object),
+                static_libraries: static_libraries(object),
                 build_id: object.build_id().ok().flatten().map(digits),
                 has_debug_information: object.has_debug_symbols(),
             })
@@ -586,6 +600,12 @@ impl Layout {
         is_beyond_file && !self.copied.iter().any(|copied| copied.contains(&address))
     }
 
+    /// The static library that the code at `address` is from.
+    fn static_library(&self, address: u64) -> Option<&str> {
+        let found = self.static_libraries.iter().find(|(extent, _)| extent.contains(&address));
+        found.map(|(_, name)| &**name)
+    }
+
     /// Where distributions keep the debug information of stripped files.
     fn separate_debug_file(&self) -> Option<PathBuf> {
         let build_id = self.build_id.as_deref().filter(|_| !self.has_debug_information)?;
@@ -593,6 +613,18 @@ impl Layout {
         let path = format!("/usr/lib/debug/.build-id/{folder}/{name}.debug");
         Some(PathBuf::from(path)).filter(|path| path.is_file())
     }
+}
+
+/// Where the static libraries are whose code the linker was made to keep apart.
+fn static_libraries<'a>(
+    object: &object::File<'a, &'a ReadCache<File>>,
+) -> Vec<(Range<u64>, String)> {
+    let found = object.sections().filter_map(|section| {
+        let name = section.name().ok()?.strip_prefix(STATIC_LIBRARY_SECTION)?.to_owned();
+        let start = section.address();
+        Some((start..start.saturating_add(section.size()), name))
+    });
+    found.collect()
 }
 
 /// The variables that the loader copies from libraries when it loads `object`.

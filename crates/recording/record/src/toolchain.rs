@@ -14,6 +14,7 @@
 //! A call costs a look at the unpacked runtime and, for clang where it may link, one start of it.
 
 mod cargo;
+mod static_code;
 pub mod std_wrappers;
 
 use std::ffi::{OsStr, OsString};
@@ -24,8 +25,10 @@ use std::process::Command;
 use std::{fs, io};
 
 use crate::install::{InstallError, Runtime, install, plain_path};
+use static_code::{StaticCode, takes_script};
 
 pub use cargo::{CargoRequest, cargo, runner};
+pub use static_code::STATIC_LIBRARY_SECTION;
 
 /// The name under which the command runs a step of gcc.
 pub const WRAPPER: &str = "__wrapper";
@@ -71,12 +74,14 @@ pub struct Invocation {
     pub environment: Vec<(OsString, Option<OsString>)>,
     /// What the user should know beforehand.
     pub warnings: Vec<String>,
+    /// A folder that only this call needs.
+    pub scratch: Option<PathBuf>,
 }
 
 impl Invocation {
     fn new(program: impl Into<OsString>, arguments: Vec<OsString>) -> Self {
         let (environment, warnings) = (Vec::new(), Vec::new());
-        Self { program: program.into(), arguments, environment, warnings }
+        Self { program: program.into(), arguments, environment, warnings, scratch: None }
     }
 
     /// The command that does it.
@@ -416,9 +421,13 @@ impl Call<'_> {
 
     fn clang(&self, runtime: &Runtime) -> Result<Invocation, ToolchainError> {
         let jobs = self.jobs()?;
-        let additions = jobs.linker.as_ref().map_or_else(Additions::default, |linker| {
-            additions(product(linker), self.request.linkage, runtime)
-        });
+        let own_linker = self.linker_through_us(&jobs, runtime)?;
+        let additions = match &jobs.linker {
+            Some((_, arguments)) if own_linker.is_none() => {
+                additions(product(arguments), self.request.linkage, runtime)
+            }
+            _ => Additions::default(),
+        };
         let to_linker = |words: Vec<OsString>| {
             words.into_iter().flat_map(|word| [OsString::from("-Xlinker"), word])
         };
@@ -432,6 +441,7 @@ impl Call<'_> {
         arguments.extend(to_linker(additions.first));
         arguments.extend_from_slice(self.arguments);
         arguments.extend(to_linker(additions.last));
+        arguments.extend(own_linker);
         let does_anything = jobs.compiles || jobs.linker.is_some();
         if does_anything {
             arguments.extend(self.without_sanitizer());
@@ -440,6 +450,30 @@ impl Call<'_> {
             }
         }
         Ok(Invocation::new(self.program, arguments))
+    }
+
+    /// How to make clang run the linker through us, where it is given what was not compiled for
+    /// recording: which calls there are is known only once all is compiled.
+    fn linker_through_us(
+        &self,
+        jobs: &Jobs,
+        runtime: &Runtime,
+    ) -> Result<Option<OsString>, ToolchainError> {
+        let Some((linker, arguments)) = &jobs.linker else { return Ok(None) };
+        let arguments = expanded(arguments);
+        if !StaticCode::may_be_in(&arguments) || !takes_script(linker, &arguments) {
+            return Ok(None);
+        }
+        let is_taken = |character: char| "'\n".contains(character);
+        let own = plain_path(&self.request.own, is_taken)?;
+        let linker = plain_path(Path::new(linker), is_taken)?;
+        let [instruments, linkage] = settings(self.instruments(), self.request.linkage);
+        let step = format!("'{}' {WRAPPER} {instruments} {linkage}", own.display());
+        let name = linker.display().to_string();
+        let script = runtime.script("ld", &format!("#!/bin/sh\nexec {step} '{name}' \"$@\"\n"));
+        let mut option = OsString::from("--ld-path=");
+        option.push(script.map_err(|error| ToolchainError::Start { name, error })?);
+        Ok(Some(option))
     }
 
     /// The steps that clang would run: it is asked, unless the call plainly compiles one source.
@@ -499,8 +533,8 @@ fn only_compiles(words: &[OsString]) -> bool {
 struct Jobs {
     /// Whether any of them compiles or preprocesses.
     compiles: bool,
-    /// The arguments of the linker, if one runs.
-    linker: Option<Vec<OsString>>,
+    /// The linker and its arguments, if one runs.
+    linker: Option<(OsString, Vec<OsString>)>,
 }
 
 /// Reads the answer.
@@ -514,7 +548,7 @@ fn parse(answer: &[u8]) -> Jobs {
         match arguments.first().and_then(|first| first.to_str()) {
             Some("-cc1") => jobs.compiles = true,
             Some("-cc1as") => {}
-            _ if is_linker(Path::new(&program)) => jobs.linker = Some(arguments),
+            _ if is_linker(Path::new(&program)) => jobs.linker = Some((program, arguments)),
             _ => {}
         }
     }
@@ -544,7 +578,7 @@ pub fn wrap(arguments: &[OsString]) -> Result<Invocation, ToolchainError> {
     let linkage = Linkage::from_name(linkage).unwrap_or_default();
     let step = match Step::new(Path::new(program)) {
         Step::Compile if instruments == "on" => compiled(Path::new(program), rest),
-        Step::Link => linked(rest, linkage, &install()?),
+        Step::Link => return Ok(static_code::link(program, rest, linkage, &install()?)),
         Step::Compile | Step::Other => rest.to_vec(),
     };
     Ok(Invocation::new(program, step))
@@ -562,6 +596,7 @@ impl Step {
         match program.file_name().and_then(|name| name.to_str()) {
             Some("cc1" | "cc1plus" | "cc1obj" | "cc1objplus" | "f951") => Self::Compile,
             Some("collect2" | "ld") => Self::Link,
+            Some(name) if name.starts_with("ld.") => Self::Link,
             _ => Self::Other,
         }
     }
@@ -811,7 +846,7 @@ mod tests {
 
     #[track_caller]
     fn check_jobs(answer: &str, compiles: bool, linker: Option<&[&str]>) {
-        let linker = linker.map(|words| words.iter().map(OsString::from).collect());
+        let linker = linker.map(|words| (OsString::from(words[0]), strings(&words[1..])));
         assert_eq!(parse(answer.as_bytes()), Jobs { compiles, linker });
     }
 
@@ -825,8 +860,8 @@ mod tests {
             None,
         );
         check_jobs(&format!("{start} \"/bin/clang\" \"-cc1as\" \"a.s\"\n"), false, None);
-        check_jobs(" \"/bin/ld.lld\" \"-o\" \"a b\"\n", false, Some(&["-o", "a b"]));
-        check_jobs(" \"clang\" \"-cc1\"\n \"ld\" \"a \\\"b\"\n", true, Some(&["a \"b"]));
+        check_jobs(" \"/bin/ld.lld\" \"-o\" \"a b\"\n", false, Some(&["/bin/ld.lld", "-o", "a b"]));
+        check_jobs(" \"clang\" \"-cc1\"\n \"ld\" \"a \\\"b\"\n", true, Some(&["ld", "a \"b"]));
     }
 
     #[track_caller]

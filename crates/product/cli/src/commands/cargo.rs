@@ -7,7 +7,6 @@ use anyhow::Context as _;
 use reweave_record::toolchain::{self, CargoRequest};
 
 use super::cc::{StepArgs, exec, own_path};
-use crate::exit::say;
 
 /// Build a Cargo project for recording, and record its programs and tests.
 ///
@@ -42,11 +41,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
         own: own_path()?,
         folder: std::env::current_dir().context("cannot find the current folder")?,
     };
-    let call = toolchain::cargo(&request)?;
-    for warning in &call.warnings {
-        say(&format!("reweave: {warning}"));
-    }
-    exec(&call)
+    exec(&toolchain::cargo(&request)?)
 }
 
 /// Runs a program that cargo has built. If cargo is ended, so is this.

@@ -6,6 +6,8 @@ use std::process::ExitCode;
 use anyhow::Context as _;
 use reweave_record::toolchain::{self, CompilerRequest, Invocation, Language, Linkage};
 
+use crate::exit::say;
+
 /// Compile and link a C program for recording, like gcc or clang.
 ///
 /// Takes any arguments of the compiler, for compiling, linking or both: `CC="reweave cc" make`. The compiler is the
@@ -113,6 +115,17 @@ pub fn own_path() -> anyhow::Result<std::path::PathBuf> {
 
 /// Makes this process the program, so that its end, its signals and its output are the program's.
 pub fn exec(invocation: &Invocation) -> anyhow::Result<ExitCode> {
+    for warning in &invocation.warnings {
+        say(&format!("reweave: {warning}"));
+    }
+    if let Some(scratch) = &invocation.scratch {
+        let status = invocation.command().status();
+        _ = std::fs::remove_dir_all(scratch);
+        let status =
+            status.with_context(|| format!("cannot run `{}`", invocation.program.display()))?;
+        let code = status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(1);
+        return Ok(ExitCode::from(code));
+    }
     let error = std::os::unix::process::CommandExt::exec(&mut invocation.command());
     Err(error).with_context(|| format!("cannot run `{}`", invocation.program.display()))
 }

@@ -487,9 +487,7 @@ impl Pass<'_> {
 
     /// The file name of the library that has `code`.
     fn library(&mut self, code: u64) -> String {
-        let path = self.symbols.origin(code).map(|(path, _)| path);
-        let name = path.as_deref().and_then(|path| path.rsplit('/').next());
-        legal(name.unwrap_or("library"))
+        legal(self.symbols.library(code).as_deref().unwrap_or("library"))
     }
 
     fn send(&mut self, current: &mut Current) -> io::Result<()> {

@@ -34,6 +34,12 @@ pub trait Symbols {
     /// The file that `code` is in, and where in it.
     fn origin(&mut self, code: u64) -> Option<(String, u64)>;
 
+    /// The library that has the function at `code`.
+    fn library(&mut self, code: u64) -> Option<String> {
+        let (path, _) = self.origin(code)?;
+        path.rsplit('/').next().map(str::to_owned)
+    }
+
     /// The build id of the file at `path`, empty where there is none.
     fn build_id(&mut self, path: &str) -> String {
         let _ = path;

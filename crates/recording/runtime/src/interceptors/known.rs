@@ -258,7 +258,7 @@ static LINES: &[Line] = lines! {
 
 /// Libraries whose functions order threads as the table says and not otherwise, by how their names
 /// begin.
-const KNOWN: [&str; 4] = ["libglib-2.0.so", "libgobject-2.0.so", "libgthread-2.0.so", "libabsl_"];
+const KNOWN: [&str; 4] = ["libglib-2.0.", "libgobject-2.0.", "libgthread-2.0.", "libabsl_"];
 
 /// Whether all that orders threads in the library `name` is in the table.
 pub fn is_known_library(name: &[u8]) -> bool {

@@ -17,12 +17,14 @@
 //! a function has one address for all; the calls through it are changed to go through a slot of ours.
 //! A stub keeps all registers and jumps on, so the library's function returns to its caller as if
 //! nothing had been there.
+//!
+//! A library that was linked into the object has no such slots. Whoever links makes slots for it.
 
 use core::mem::ManuallyDrop;
 use core::sync::atomic::{AtomicU32, Ordering};
 
 use super::known::{self, Line};
-use super::objects::{self, Import, Object, Sort};
+use super::objects::{self, Import, Linked, Object, Sort};
 use super::real_address;
 use crate::log::{self, Entry, Operands};
 use crate::sys;
@@ -272,6 +274,10 @@ unsafe extern "C" fn cross() {
 
 /// A call at `code` goes to a function that is not known.
 unsafe extern "C" fn crossing(stub: *const Stub, arguments: *const [usize; 6], code: u64) {
+    // Parts of what was linked without being instrumented may call each other by the same slots.
+    if objects::is_foreign(code) {
+        return;
+    }
     thread::set_caller(code);
     let Some(entry) = log::enter(code) else { return };
     let object = &*(*stub).object;
@@ -338,6 +344,7 @@ pub unsafe fn bind_new_objects() -> bool {
         let asked = ASKED.load(Ordering::Acquire);
         let mut stubs = Stubs::new();
         let is_any_left = objects::refresh(|object| bind(object, &mut stubs));
+        objects::add_linked(|linked| bind_linked(linked, &mut stubs));
         stubs.seal();
         if ASKED.compare_exchange(asked, 0, Ordering::AcqRel, Ordering::Relaxed).is_ok() {
             return is_any_left;
@@ -394,17 +401,37 @@ unsafe fn stub_for(object: &'static Object, import: &Import, stubs: &mut Stubs) 
         return None;
     }
     let target = resolve(object, import)?;
+    let is_instrumented = object.is_instrumented.load(Ordering::Relaxed);
+    stub_to(target, import.name, is_instrumented, stubs)
+}
+
+/// The stub for calls, by code that may be instrumented, of the function `name` at `target`.
+unsafe fn stub_to(
+    target: usize,
+    name: &[u8],
+    is_instrumented: bool,
+    stubs: &mut Stubs,
+) -> Option<usize> {
     let holder = objects::find(target as u64)?;
     if !matches!(holder.sort(), Sort::Known | Sort::Foreign) || !holder.has_code_at(target as u64) {
         return None;
     }
-    if let Some((line, helper)) = known::find(import.name) {
+    if let Some((line, helper)) = known::find(name) {
         let helper = helper.bytes().map_or(0, |name| super::dlsym(DEFAULT, name.as_ptr()));
         return stubs.add(call_known as *const () as usize, (target, holder), (line, helper));
     }
-    let crosses = object.is_instrumented.load(Ordering::Relaxed) && holder.sort() == Sort::Foreign;
+    let crosses = is_instrumented && holder.sort() == Sort::Foreign;
     let none = (core::ptr::null(), 0);
     if crosses { stubs.add(cross as *const () as usize, (target, holder), none) } else { None }
+}
+
+/// Points the calls of code that was linked without being instrumented to stubs.
+unsafe fn bind_linked(linked: &Linked, stubs: &mut Stubs) {
+    for call in linked.calls() {
+        if let Some(stub) = stub_to(call.target, call.name(), true, stubs) {
+            (&raw mut call.target).write_volatile(stub);
+        }
+    }
 }
 
 const DEFAULT: usize = 0;

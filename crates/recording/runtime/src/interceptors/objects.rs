@@ -7,9 +7,12 @@
 //!
 //! Foreign libraries that need each other, directly or through others, are one group: what is handed
 //! to one can come out of another.
+//!
+//! Code that was linked into an object without being instrumented, such as a static library, is an
+//! object of its own *within* that. The linker was made to keep it together, and to say where it is.
 
 use core::ffi::{CStr, c_char, c_int, c_void};
-use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
 
 use super::known;
 use super::program::{LoadedObject, ProgramHeader, dl_iterate_phdr};
@@ -50,6 +53,8 @@ pub struct Object {
     /// Whether its calls lead where they should.
     pub is_bound: AtomicBool,
     is_seen: AtomicBool,
+    /// Whether it is code within another object.
+    is_within: AtomicBool,
     /// The place of the object that stands for its group.
     group: AtomicU32,
     /// Whether it, or of one that stands for its group any of that, can order threads by itself.
@@ -108,7 +113,8 @@ impl Object {
 static OBJECTS: [Object; OBJECTS_MAX] = [const { Object::new() }; OBJECTS_MAX];
 static COUNT: AtomicU32 = AtomicU32::new(0);
 
-/// Where the program itself is, if it is instrumented: most code is there.
+/// Where the program itself is, if it is instrumented, up to code in it that is not: most code is
+/// there.
 static MAIN: [AtomicU64; 2] = [const { AtomicU64::new(0) }; 2];
 
 /// Whether `code` is in the program itself and that is instrumented.
@@ -123,9 +129,15 @@ pub fn all() -> impl Iterator<Item = &'static Object> {
     OBJECTS.iter().take(count).filter(|object| object.sort() != Sort::None)
 }
 
-/// The object that `address` is in.
+/// The object that `address` is in, the innermost.
 pub fn find(address: u64) -> Option<&'static Object> {
-    all().find(|object| object.holds(address))
+    let is_within = |object: &&Object| object.is_within.load(Ordering::Relaxed);
+    let mut found = all().filter(|object| object.holds(address));
+    let first = found.next()?;
+    if is_within(&first) {
+        return Some(first);
+    }
+    Some(found.find(is_within).unwrap_or(first))
 }
 
 /// Whether `code` is in a library that was not rebuilt.
@@ -149,7 +161,13 @@ pub unsafe fn refresh(mut bind: impl FnMut(&'static Object)) -> bool {
         object.is_seen.store(false, Ordering::Relaxed);
     }
     dl_iterate_phdr(note, core::ptr::null_mut());
-    for object in all().filter(|object| !object.is_seen.load(Ordering::Relaxed)) {
+    let is_seen = |object: &&Object| object.is_seen.load(Ordering::Relaxed);
+    for object in all().filter(|object| object.is_within.load(Ordering::Relaxed)) {
+        let start = object.start.load(Ordering::Relaxed);
+        let is_loaded = all().filter(is_seen).any(|outer| outer.holds(start));
+        object.is_seen.store(is_loaded, Ordering::Relaxed);
+    }
+    for object in all().filter(|object| !is_seen(object)) {
         object.sort.store(Sort::None as u32, Ordering::Relaxed);
         object.end.store(0, Ordering::Relaxed);
     }
@@ -214,13 +232,136 @@ unsafe extern "C" fn note(loaded: *const LoadedObject, _: usize, _: *mut c_void)
         object.constant[at].store(constant[at], Ordering::Relaxed);
     }
     object.group.store(place as u32, Ordering::Relaxed);
-    for flag in [&object.is_instrumented, &object.is_bound, &object.can_synchronize] {
+    for flag in
+        [&object.is_instrumented, &object.is_bound, &object.is_within, &object.can_synchronize]
+    {
         flag.store(false, Ordering::Relaxed);
     }
     object.is_seen.store(true, Ordering::Relaxed);
     object.sort.store(Sort::System as u32, Ordering::Relaxed);
     COUNT.fetch_max(place as u32 + 1, Ordering::Release);
     0
+}
+
+// Code that was linked without being instrumented, and the calls of it.
+//
+// The tables are made by whoever links, beside the stubs that calls go through at first.
+
+/// A static library, or an object file.
+#[repr(C)]
+#[derive(Debug)]
+struct Part {
+    start: u64,
+    end: u64,
+    name: *const c_char,
+    /// Whether it calls what orders threads.
+    orders_threads: u64,
+}
+
+/// A function of a part that instrumented code calls.
+#[repr(C)]
+#[derive(Debug)]
+pub struct LinkedCall {
+    /// Where calls of it go.
+    pub target: usize,
+    name: *const c_char,
+}
+
+impl LinkedCall {
+    /// The name of the function.
+    pub unsafe fn name(&self) -> &'static [u8] {
+        CStr::from_ptr(self.name).to_bytes()
+    }
+}
+
+/// What an object says of such code in it.
+#[repr(C)]
+#[derive(Debug)]
+pub struct Linked {
+    next: *mut Self,
+    parts: [*const Part; 2],
+    calls: [*mut LinkedCall; 2],
+}
+
+impl Linked {
+    unsafe fn parts(&self) -> &'static [Part] {
+        let [start, end] = self.parts;
+        core::slice::from_raw_parts(start, end.offset_from_unsigned(start))
+    }
+
+    /// The calls of it.
+    pub unsafe fn calls(&self) -> &'static mut [LinkedCall] {
+        let [start, end] = self.calls;
+        core::slice::from_raw_parts_mut(start, end.offset_from_unsigned(start))
+    }
+}
+
+/// The tables that nobody has looked at yet.
+static LINKED: AtomicPtr<Linked> = AtomicPtr::new(core::ptr::null_mut());
+
+/// Called by the constructor of an object that has such code, perhaps before ours.
+#[cfg_attr(reweave_export, unsafe(no_mangle))]
+unsafe extern "C" fn __reweave_linked(linked: *mut Linked) {
+    let mut first = LINKED.load(Ordering::Relaxed);
+    loop {
+        (*linked).next = first;
+        match LINKED.compare_exchange(first, linked, Ordering::AcqRel, Ordering::Relaxed) {
+            Ok(_) => return,
+            Err(now) => first = now,
+        }
+    }
+}
+
+/// Adds the parts of objects that said so since the last time, and calls `bind` with each table.
+pub unsafe fn add_linked(mut bind: impl FnMut(&Linked)) {
+    let mut next = LINKED.swap(core::ptr::null_mut(), Ordering::AcqRel);
+    while !next.is_null() {
+        let linked = &*next;
+        next = linked.next;
+        // They may call each other, so they are one group.
+        let mut group = None;
+        for part in linked.parts() {
+            let Some(object) = add_part(part) else { break };
+            let place = object.group();
+            let group = *group.get_or_insert(place);
+            object.group.store(group, Ordering::Relaxed);
+            if object.can_synchronize.load(Ordering::Relaxed) {
+                OBJECTS[group as usize].can_synchronize.store(true, Ordering::Relaxed);
+            }
+        }
+        bind(linked);
+    }
+}
+
+unsafe fn add_part(part: &Part) -> Option<&'static Object> {
+    let place = OBJECTS.iter().position(|object| object.sort() == Sort::None)?;
+    let object = &OBJECTS[place];
+    object.start.store(part.start, Ordering::Relaxed);
+    object.end.store(part.end, Ordering::Relaxed);
+    object.code[0].store(part.start, Ordering::Relaxed);
+    object.code[1].store(part.end, Ordering::Relaxed);
+    for bound in &object.constant {
+        bound.store(0, Ordering::Relaxed);
+    }
+    object.base.store(0, Ordering::Relaxed);
+    object.dynamic.store(0, Ordering::Relaxed);
+    object.name.store(part.name as u64, Ordering::Relaxed);
+    object.group.store(place as u32, Ordering::Relaxed);
+    object.is_instrumented.store(false, Ordering::Relaxed);
+    for flag in [&object.is_bound, &object.is_seen, &object.is_within] {
+        flag.store(true, Ordering::Relaxed);
+    }
+    let is_known = known::is_known_library(object.path().to_bytes());
+    let can_synchronize = !is_known && (part.orders_threads != 0 || has_atomics(object));
+    object.can_synchronize.store(can_synchronize, Ordering::Relaxed);
+    let sort = if is_known { Sort::Known } else { Sort::Foreign };
+    object.sort.store(sort as u32, Ordering::Relaxed);
+    COUNT.fetch_max(place as u32 + 1, Ordering::Release);
+    // It follows the code of the program itself.
+    if is_in_main(part.start) {
+        MAIN[1].store(part.start, Ordering::Relaxed);
+    }
+    Some(object)
 }
 
 const LOADED: u32 = 1;
@@ -307,8 +448,9 @@ unsafe fn classify(object: &Object) {
     object.is_instrumented.store(is_instrumented, Ordering::Relaxed);
     object.can_synchronize.store(can_synchronize, Ordering::Relaxed);
     object.sort.store(sort as u32, Ordering::Relaxed);
-    if is_main && is_instrumented {
-        MAIN[0].store(object.start.load(Ordering::Relaxed), Ordering::Relaxed);
+    let start = object.start.load(Ordering::Relaxed);
+    // What is in it and not instrumented is left out later, once.
+    if is_main && is_instrumented && MAIN[0].swap(start, Ordering::Relaxed) != start {
         MAIN[1].store(object.end(), Ordering::Relaxed);
     }
 }
