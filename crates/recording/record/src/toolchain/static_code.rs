@@ -174,7 +174,10 @@ impl Symbols {
                 continue;
             }
             if symbol.is_undefined() {
-                symbols.undefined.push(name.to_owned());
+                // What is only used if it is there brings no library in.
+                if !symbol.is_weak() {
+                    symbols.undefined.push(name.to_owned());
+                }
             } else {
                 symbols.defined.push(name.to_owned());
                 if symbol.kind() == SymbolKind::Text {
@@ -234,7 +237,7 @@ fn is_call(bytes: &[u8], place: usize, flags: RelocationFlags) -> bool {
 /// `name` with `other` for what means something else in a script of a linker.
 fn plain(name: &str, other: char) -> String {
     let is_plain = |character: char| {
-        character.is_ascii_alphanumeric() || matches!(character, '_' | '.' | '-' | '+')
+        character.is_ascii_alphanumeric() || matches!(character, '_' | '.' | '-' | '+' | '/')
     };
     name.chars().map(|character| if is_plain(character) { character } else { other }).collect()
 }
@@ -295,6 +298,7 @@ impl StaticCode {
                 && is_plain(name)
                 && !OWN.iter().any(|start| name.starts_with(start))
                 && !is_intercepted(name)
+                && !is_wrapped(arguments, name)
         });
         let calls: BTreeSet<String> = calls.cloned().collect();
         let parts = if calls.is_empty() { Vec::new() } else { found.parts.into_values().collect() };
@@ -305,6 +309,11 @@ impl StaticCode {
         let mut found = Found::default();
         for path in inputs(arguments) {
             let Some(name) = path.file_name().and_then(OsStr::to_str) else { continue };
+            let Some(given) = path.to_str() else { continue };
+            // A linker that searched for it may write its folder in another way.
+            let is_given = arguments.iter().any(|argument| argument == given);
+            let shown =
+                if is_given { plain(given, '?') } else { format!("*/{}", plain(name, '?')) };
             let is_start = STARTS.iter().any(|end| name.ends_with(end));
             let comes_along = name.starts_with("crtbegin") || name.starts_with("crtend");
             let is_system = SYSTEM.iter().any(|start| name.starts_with(start));
@@ -317,15 +326,11 @@ impl StaticCode {
                     let Ok(member_name) = str::from_utf8(member.name()) else { continue };
                     let symbols = member.data(&*file).ok().and_then(Symbols::new);
                     let Some(symbols) = symbols else { continue };
-                    found.add(
-                        &path,
-                        name,
-                        format!("*{}:{}", plain(name, '?'), plain(member_name, '?')),
-                        symbols,
-                    );
+                    let pattern = format!("{shown}:{}", plain(member_name, '?'));
+                    found.add(&path, name, pattern, symbols);
                 }
             } else if let Some(symbols) = Symbols::new(&file) {
-                found.add(&path, name, format!("*{}", plain(name, '?')), symbols);
+                found.add(&path, name, shown, symbols);
             }
         }
         found
@@ -414,6 +419,16 @@ impl StaticCode {
     }
 }
 
+/// Whether the user has the linker wrap the function `name`.
+fn is_wrapped(arguments: &[OsString], name: &str) -> bool {
+    let wraps = |at: usize| match arguments[at].to_str() {
+        Some("--wrap" | "-wrap") => arguments.get(at + 1).is_some_and(|next| next == name),
+        Some(word) => word.trim_start_matches('-').strip_prefix("wrap=") == Some(name),
+        None => false,
+    };
+    (0..arguments.len()).any(wraps)
+}
+
 /// Options of linkers that take the next argument.
 const WITH_ARGUMENT: [&str; 20] = [
     "-o",
@@ -435,7 +450,7 @@ const WITH_ARGUMENT: [&str; 20] = [
     "-Map",
     "--version-script",
     "-f",
-    "-F",
+    "--wrap",
 ];
 
 /// The object files and static libraries among what a linker with these arguments is given.
@@ -535,6 +550,14 @@ mod tests {
             &["DIR/libboth.a", "DIR/named.a"],
         );
         check("--pop-state -dynamic-linker /lib/ld.so -rpath a.o -plugin p.so", &[]);
+    }
+
+    #[test]
+    fn what_the_user_wraps_is_the_users() {
+        let arguments = ["--wrap", "a", "-wrap=b", "--wrap=c"].map(OsString::from);
+        for (name, expected) in [("a", true), ("b", true), ("c", true), ("d", false)] {
+            assert_eq!(is_wrapped(&arguments, name), expected, "{name}");
+        }
     }
 
     #[test]
