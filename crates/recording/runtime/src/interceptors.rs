@@ -45,6 +45,9 @@ pub mod threads;
 /// A static program calls no libraries that were not linked with it.
 #[cfg(reweave_static)]
 pub mod libraries {
+    use core::ffi::c_int;
+
+    use crate::log::Entry;
     use crate::thread::Thread;
 
     #[derive(Clone, Copy, Debug)]
@@ -67,6 +70,7 @@ pub mod libraries {
     pub unsafe fn acquire_last(_: *mut Thread) {}
     pub unsafe fn entered(_: *mut Thread, _: u64) {}
     pub unsafe fn left(_: *mut Thread) {}
+    pub const unsafe fn release_early(_: &Entry, _: c_int) {}
     pub const unsafe fn bind_new_objects() -> bool {
         false
     }

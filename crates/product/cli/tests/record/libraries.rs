@@ -48,7 +48,7 @@ const NONE: [&str; 0] = [];
 fn what_libraries_order_out_of_sight_does_not_race() {
     let Some(&compiler) = compilers("c").first() else { return };
     let folder = with_libraries(compiler, &[]);
-    for how in ["object", "all", "callback", "box", "interrupted", "pool", "keep"] {
+    for how in ["object", "all", "callback", "box", "interrupted", "pool", "counted", "keep"] {
         for mode in ["serial", "free"] {
             let recorded = folder.record(&["--mode", mode, "--seed", "3"], &["library_user", how]);
             assert_eq!(recorded.behaviour.code, Some(0), "{how}: {}", recorded.said);
@@ -69,7 +69,9 @@ fn static_libraries_are_as_shared_ones() {
             assert_eq!(folder.run("library_user", &["kinds"]).printed, expected);
             let recorded = folder.record(&[], &["library_user", "kinds"]);
             assert_eq!(recorded.behaviour.printed, expected, "{compiler} {options:?}");
-            for how in ["object", "all", "callback", "box", "interrupted", "pool", "keep"] {
+            for how in
+                ["object", "all", "callback", "box", "interrupted", "pool", "counted", "keep"]
+            {
                 folder.record(&["--seed", "3"], &["library_user", how]).must_be_whole();
                 let (found, undecided) = checked(&folder);
                 assert_eq!(found, NONE, "{compiler} {how}");

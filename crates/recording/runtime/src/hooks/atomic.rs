@@ -10,6 +10,7 @@ use core::sync::atomic::{
     AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering, compiler_fence, fence,
 };
 
+use crate::interceptors::libraries;
 use crate::log::{self, Entry, Operands};
 use crate::predict::SECOND_HALF;
 use crate::thread::{self, Spin, Thread};
@@ -194,6 +195,7 @@ unsafe fn load<W: Word>(address: *mut W, order: c_int) -> W {
 #[inline]
 unsafe fn store<W: Word>(address: *mut W, value: W, order: c_int) {
     let Some(entry) = log::enter(thread::caller()) else { return W::store(address, value) };
+    libraries::release_early(&entry, order);
     atomically(&entry, address, || {
         log_atomic(&entry, address, order, Kind::AtomicStore, [value, value]);
         W::store(address, value);
@@ -211,6 +213,7 @@ unsafe fn compare_exchange<W: Word>(
 ) -> W {
     let execute = || W::compare_exchange(address, expected, value);
     let Some(entry) = log::enter(thread::caller()) else { return execute() };
+    libraries::release_early(&entry, order);
     atomically(&entry, address, || {
         let seen = execute();
         let succeeded = seen == expected;
@@ -260,6 +263,7 @@ unsafe fn execute<W: Word>(address: *mut W, change: impl Fn(W) -> W) -> W {
 #[inline]
 unsafe fn update<W: Word>(address: *mut W, order: c_int, change: impl Fn(W) -> W) -> W {
     let Some(entry) = log::enter(thread::caller()) else { return execute(address, change) };
+    libraries::release_early(&entry, order);
     atomically(&entry, address, || {
         let before = execute(address, &change);
         log_atomic(&entry, address, order, Kind::AtomicUpdate, [before, change(before)]);

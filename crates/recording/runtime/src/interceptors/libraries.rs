@@ -20,6 +20,7 @@
 //!
 //! A library that was linked into the object has no such slots. Whoever links makes slots for it.
 
+use core::ffi::c_int;
 use core::mem::ManuallyDrop;
 use core::sync::atomic::{AtomicU32, Ordering};
 
@@ -181,6 +182,25 @@ pub unsafe fn left(thread: *mut Thread) {
     if boundary.last.count > 0 {
         await_end(thread);
     }
+}
+
+/// Code of the program that a library has called is about to change an atomic word in `order`, one of
+/// C's. The library may look at the word before the callback is over, as it does where its headers
+/// bring code of their own.
+#[inline]
+pub unsafe fn release_early(entry: &Entry, order: c_int) {
+    const RELEASE: c_int = 3;
+    if (*entry.thread).boundary.depth > 0 && order & 7 >= RELEASE {
+        release_to_caller(entry.thread);
+    }
+}
+
+#[cold]
+unsafe fn release_to_caller(thread: *mut Thread) {
+    let boundary = &(*thread).boundary;
+    let Callback { channel, flags, code, .. } = boundary.callbacks[boundary.depth as usize - 1];
+    let entry = ManuallyDrop::new(Entry { thread, code });
+    log_one(&entry, Kind::Send, channel, code, flags);
 }
 
 /// The next event of the program in `thread` comes after a call.

@@ -79,6 +79,11 @@ void pool_end(void) {
     pthread_join(worker, 0);
 }
 
+// Waits for what the program does to its own word.
+void wait_until_zero(const int *word) {
+    while (__atomic_load_n(word, __ATOMIC_ACQUIRE)) sched_yield();
+}
+
 // Calls back, then waits for its lock, then returns.
 void call_locked(int *lock, void (*run)(void *), void *argument) {
     run(argument);

@@ -15,6 +15,7 @@ void *box_get(int *tries);
 void pool_start(void);
 void pool_submit(void (*run)(void *), void *argument);
 void pool_wait(void);
+void wait_until_zero(const int *word);
 void pool_end(void);
 void call_locked(int *lock, void (*run)(void *), void *argument);
 void keep(const char *text);
@@ -158,6 +159,26 @@ static void pool(void) {
     pool_end();
 }
 
+// A job that says that it is done before it returns, as jobs of libraries with headers do.
+static int left = 1;
+
+static void count_down(void *count) {
+    *(int *)count += 1;
+    __atomic_sub_fetch(&left, 1, __ATOMIC_ACQ_REL);
+    await(1);
+}
+
+static void counted(void) {
+    int count = 0;
+    pool_start();
+    pool_submit(count_down, &count);
+    wait_until_zero(&left);
+    count += 1;
+    reach(1);
+    pool_wait();
+    pool_end();
+}
+
 static void kinds(void) {
     struct large large = many(1, 2.0, 3, 4, 5, 6, 7, 8.0f, 9);
     void (*function)(void) = as_default;
@@ -182,6 +203,7 @@ int main(int count, char **words) {
     if (!strcmp(how, "sums")) two(add, add);
     if (!strcmp(how, "keep")) two(keep_both, keep_both);
     if (!strcmp(how, "pool")) pool();
+    if (!strcmp(how, "counted")) counted();
     if (!strcmp(how, "kinds")) kinds();
     return 0;
 }
