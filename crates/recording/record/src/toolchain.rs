@@ -74,14 +74,25 @@ pub struct Invocation {
     pub environment: Vec<(OsString, Option<OsString>)>,
     /// What the user should know beforehand.
     pub warnings: Vec<String>,
-    /// A folder that only this call needs.
-    pub scratch: Option<PathBuf>,
+    /// What to do if it fails.
+    pub unchanged: Option<Unchanged>,
+}
+
+/// A step without what we added to it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unchanged {
+    /// Its arguments.
+    pub arguments: Vec<OsString>,
+    /// What the user should know if it succeeds.
+    pub warning: String,
+    /// A folder that only the changed step needs.
+    pub scratch: PathBuf,
 }
 
 impl Invocation {
     fn new(program: impl Into<OsString>, arguments: Vec<OsString>) -> Self {
         let (environment, warnings) = (Vec::new(), Vec::new());
-        Self { program: program.into(), arguments, environment, warnings, scratch: None }
+        Self { program: program.into(), arguments, environment, warnings, unchanged: None }
     }
 
     /// The command that does it.
@@ -471,9 +482,12 @@ impl Call<'_> {
         let step = format!("'{}' {WRAPPER} {instruments} {linkage}", own.display());
         let name = linker.display().to_string();
         let script = runtime.script("ld", &format!("#!/bin/sh\nexec {step} '{name}' \"$@\"\n"));
-        let mut option = OsString::from("--ld-path=");
-        option.push(script.map_err(|error| ToolchainError::Start { name, error })?);
-        Ok(Some(option))
+        // Without it only the calls are not seen.
+        Ok(script.ok().map(|script| {
+            let mut option = OsString::from("--ld-path=");
+            option.push(script);
+            option
+        }))
     }
 
     /// The steps that clang would run: it is asked, unless the call plainly compiles one source.
@@ -595,8 +609,8 @@ impl Step {
     fn new(program: &Path) -> Self {
         match program.file_name().and_then(|name| name.to_str()) {
             Some("cc1" | "cc1plus" | "cc1obj" | "cc1objplus" | "f951") => Self::Compile,
-            Some("collect2" | "ld") => Self::Link,
-            Some(name) if name.starts_with("ld.") => Self::Link,
+            Some("collect2") => Self::Link,
+            _ if is_linker(program) => Self::Link,
             _ => Self::Other,
         }
     }

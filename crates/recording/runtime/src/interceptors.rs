@@ -79,6 +79,9 @@ pub mod libraries {
 /// A static program is one object.
 #[cfg(reweave_static)]
 pub mod objects {
+    pub const fn has_new_static_code() -> bool {
+        false
+    }
     pub const fn is_in_main(_: u64) -> bool {
         true
     }

@@ -1,10 +1,12 @@
 //! `cc`, `c++`: a compiler that builds programs for recording, and the steps of gcc.
 
 use std::ffi::OsString;
-use std::process::ExitCode;
+use std::io::Write as _;
+use std::os::unix::process::ExitStatusExt as _;
+use std::process::{ExitCode, ExitStatus, Stdio};
 
 use anyhow::Context as _;
-use reweave_record::toolchain::{self, CompilerRequest, Invocation, Language, Linkage};
+use reweave_record::toolchain::{self, CompilerRequest, Invocation, Language, Linkage, Unchanged};
 
 use crate::exit::say;
 
@@ -118,14 +120,39 @@ pub fn exec(invocation: &Invocation) -> anyhow::Result<ExitCode> {
     for warning in &invocation.warnings {
         say(&format!("reweave: {warning}"));
     }
-    if let Some(scratch) = &invocation.scratch {
-        let status = invocation.command().status();
-        _ = std::fs::remove_dir_all(scratch);
-        let status =
-            status.with_context(|| format!("cannot run `{}`", invocation.program.display()))?;
-        let code = status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(1);
-        return Ok(ExitCode::from(code));
+    if let Some(unchanged) = &invocation.unchanged {
+        return run_or_unchanged(invocation, unchanged);
     }
     let error = std::os::unix::process::CommandExt::exec(&mut invocation.command());
     Err(error).with_context(|| format!("cannot run `{}`", invocation.program.display()))
+}
+
+/// Runs the step as we changed it; if it fails, as it was.
+fn run_or_unchanged(invocation: &Invocation, unchanged: &Unchanged) -> anyhow::Result<ExitCode> {
+    // Whoever interrupts also interrupts the step, and the folder must not stay.
+    _ = ctrlc::set_handler(|| {});
+    let mut command = invocation.command();
+    let changed =
+        command.stderr(Stdio::piped()).spawn().and_then(std::process::Child::wait_with_output);
+    _ = std::fs::remove_dir_all(&unchanged.scratch);
+    if let Ok(output) = &changed
+        && (output.status.success() || output.status.signal().is_some())
+    {
+        std::io::stderr().write_all(&output.stderr)?;
+        return Ok(exit_code(output.status));
+    }
+    let mut command = std::process::Command::new(&invocation.program);
+    let status = command.args(&unchanged.arguments).status();
+    let status =
+        status.with_context(|| format!("cannot run `{}`", invocation.program.display()))?;
+    if status.success() {
+        say(&format!("reweave: {}", unchanged.warning));
+    }
+    Ok(exit_code(status))
+}
+
+/// The exit code that a shell would give.
+fn exit_code(status: ExitStatus) -> ExitCode {
+    let code = status.code().or_else(|| status.signal().map(|signal| 128 + signal));
+    ExitCode::from(code.and_then(|code| u8::try_from(code).ok()).unwrap_or(1))
 }

@@ -97,6 +97,52 @@ fn a_static_library_is_named() {
 }
 
 #[test]
+fn a_library_needs_no_atomic_update_to_order_threads() {
+    let Some(&compiler) = compilers("c").first() else { return };
+    let folder = Workshop::with(&["library_flag.c", "library_flag_user.c"]);
+    folder.build_plain("library_flag.c", compiler, "libflag.so", &["-shared", "-fPIC"]);
+    folder.build_plain("library_flag.c", compiler, "flag.o", &["-c"]);
+    for linked in [&["-L.", "-lflag", "-Wl,-rpath,."][..], &["flag.o"]] {
+        folder.build("library_flag_user.c", compiler, &[&["-O1"], linked].concat());
+        for seed in ["1", "2"] {
+            folder.record(&["--seed", seed], &["library_flag_user"]).must_be_whole();
+            assert_eq!(checked(&folder), (vec![], 1), "{linked:?}");
+        }
+    }
+}
+
+#[test]
+fn static_code_of_what_is_loaded_and_unloaded_is_seen() {
+    let Some(&compiler) = compilers("c").first() else { return };
+    let folder = Workshop::with(&["library.c", "library_plugin.c", "library_loader.c"]);
+    folder.build_plain("library.c", compiler, "own.o", &["-c", "-fPIC"]);
+    let options = ["-shared", "-fPIC", "own.o", "-o", "libplugin.so"];
+    folder.build("library_plugin.c", compiler, &options);
+    folder.build("library_loader.c", compiler, &[]);
+    for mode in ["serial", "free"] {
+        let recorded = folder.record(&["--mode", mode], &["library_loader"]);
+        assert_eq!(recorded.behaviour.printed, "7\n7\n7\n", "{}", recorded.said);
+        let (found, undecided) = checked(&folder);
+        assert_eq!((found, undecided > 0), (vec![], true), "{mode}");
+    }
+}
+
+#[test]
+fn what_cannot_be_linked_with_slots_is_linked_without() {
+    let Some(&compiler) = compilers("c").first() else { return };
+    let folder = Workshop::with(&["library.c", "library_plugin.c", "library_user.c"]);
+    let sums = "long sum(const long *numbers, int count) { return count ? *numbers : 0; }";
+    folder.put("sums.c", sums);
+    folder.build_plain("library.c", compiler, "own.o", &["-c", "-fPIC"]);
+    folder.build_plain("sums.c", compiler, "sums.o", &["-c", "-fPIC"]);
+    // A shared library that asks for a function of the static code.
+    folder.build_plain("library_plugin.c", compiler, "libasks.so", &["-shared", "-fPIC"]);
+    let linked = ["-O1", "own.o", "sums.o", "./libasks.so"];
+    folder.build("library_user.c", compiler, &linked);
+    assert_eq!(folder.run("library_user", &["kinds"]).code, Some(0));
+}
+
+#[test]
 fn calls_are_seen_however_a_program_was_linked() {
     for compiler in compilers("c") {
         for options in [&["-fno-plt"][..], &["-Wl,-z,lazy"], &["-Wl,-z,now", "-no-pie", "-fno-pie"]]
@@ -233,6 +279,15 @@ fn abseil_is_known() {
     }
     folder.record(&[], &["library_abseil", "races"]);
     assert_eq!(checked(&folder), (vec!["race".into()], 0));
+}
+
+#[test]
+fn conditions_that_abseil_asks_for_are_asked_with_the_lock() {
+    let Some(folder) = using("library_when.cpp", "absl_synchronization") else { return };
+    for seed in ["1", "2", "3", "4"] {
+        folder.record(&["--seed", seed], &["library_when"]).must_be_whole();
+        assert_eq!(checked(&folder), (vec![], 0), "{seed}");
+    }
 }
 
 #[test]

@@ -20,7 +20,7 @@ use object::{
 };
 use reweave_base::FxHashSet;
 
-use super::{Invocation, Linkage, Product, expanded, linked, product, starts_with};
+use super::{Invocation, Linkage, Product, Unchanged, expanded, linked, product, starts_with};
 use crate::install::Runtime;
 
 /// The linker `program`, which sends calls of what was not compiled for recording through slots.
@@ -37,10 +37,10 @@ pub(super) fn link(
     if code.is_empty() {
         return invocation;
     }
-    let names = || code.names().collect::<Vec<_>>().join(", ");
-    let advice = "what it orders is not seen; build it with reweave too";
+    let names = code.names().collect::<Vec<_>>().join(", ");
+    let warning = format!("not built for recording, so what it orders is not seen: {names}");
     if product == Product::Static || !takes_script(program, &arguments) {
-        invocation.warnings.push(format!("{} was not built for recording: {advice}", names()));
+        invocation.warnings.push(warning);
         return invocation;
     }
     let prepared = tempfile::tempdir().and_then(|folder| {
@@ -48,15 +48,15 @@ pub(super) fn link(
         Ok((added, folder.keep()))
     });
     match prepared {
-        Ok((added, folder)) => {
-            // Before the libraries, so that these are searched for what the slots name.
-            invocation.arguments.splice(0..0, added);
-            invocation.scratch = Some(folder);
+        Ok((added, scratch)) => {
+            let unchanged = invocation.arguments.clone();
+            // Where the functions are first asked for, so that the same libraries bring them.
+            let is_asking = |argument: &OsString| code.first_asking.as_ref() == Some(argument);
+            let place = unchanged.iter().position(is_asking).map_or(0, |place| place + 1);
+            invocation.arguments.splice(place..place, added);
+            invocation.unchanged = Some(Unchanged { arguments: unchanged, warning, scratch });
         }
-        Err(error) => {
-            let warning = format!("cannot see calls of {}: {error}; {advice}", names());
-            invocation.warnings.push(warning);
-        }
+        Err(error) => invocation.warnings.push(format!("{warning} ({error})")),
     }
     invocation
 }
@@ -91,6 +91,8 @@ pub const STATIC_LIBRARY_SECTION: &str = ".reweave.";
 pub(super) struct StaticCode {
     parts: Vec<Part>,
     calls: BTreeSet<String>,
+    /// The first input that is instrumented and calls such code.
+    first_asking: Option<OsString>,
 }
 
 /// A static library or an object file.
@@ -132,7 +134,7 @@ const SYSTEM: [&str; 22] = [
 /// Object files by which a compiler starts and ends a program, by how their names end.
 const STARTS: [&str; 5] = ["crt1.o", "crti.o", "crtn.o", "crtfastmath.o", "crt0.o"];
 
-/// Functions that the runtime itself is called by, by how their names begin.
+/// Functions that the runtime itself provides, by how their names begin.
 const OWN: [&str; 7] =
     ["__tsan_", "__reweave_", "reweave_", "Annotate", "GOMP_", "__kmpc_", "omp_"];
 
@@ -145,6 +147,7 @@ const ORDERING: [&str; 9] =
 struct Symbols {
     is_instrumented: bool,
     has_code: bool,
+    has_variables: bool,
     functions: Vec<String>,
     defined: Vec<String>,
     undefined: Vec<String>,
@@ -165,10 +168,14 @@ impl Symbols {
                 return None;
             }
             symbols.has_code |= section.kind() == SectionKind::Text && section.size() > 0;
+            let is_data =
+                matches!(section.kind(), SectionKind::Data | SectionKind::UninitializedData);
+            symbols.has_variables |= is_data && section.size() > 0;
         }
         symbols.note_taken(&file);
         for symbol in file.symbols() {
             let Ok(name) = symbol.name() else { continue };
+            symbols.has_variables |= symbol.is_common();
             symbols.is_instrumented |= symbol.is_undefined() && name.starts_with("__tsan_");
             if symbol.is_local() || name.is_empty() {
                 continue;
@@ -196,6 +203,7 @@ impl Symbols {
                 section.kind(),
                 SectionKind::Text
                     | SectionKind::Data
+                    | SectionKind::Tls
                     | SectionKind::ReadOnlyData
                     | SectionKind::ReadOnlyDataWithRel
             );
@@ -216,7 +224,8 @@ impl Symbols {
 
     fn orders_threads(&self) -> bool {
         let orders = |name: &String| ORDERING.iter().any(|start| name.starts_with(start));
-        self.undefined.iter().any(orders)
+        // On this machine plain loads and stores of a variable can be enough.
+        self.has_variables || self.undefined.iter().any(orders)
     }
 }
 
@@ -239,7 +248,16 @@ fn plain(name: &str, other: char) -> String {
     let is_plain = |character: char| {
         character.is_ascii_alphanumeric() || matches!(character, '_' | '.' | '-' | '+' | '/')
     };
-    name.chars().map(|character| if is_plain(character) { character } else { other }).collect()
+    let mut plain = String::new();
+    for character in name.chars() {
+        if is_plain(character) {
+            plain.push(character);
+        } else {
+            // Linkers may match bytes.
+            plain.extend(std::iter::repeat_n(other, character.len_utf8()));
+        }
+    }
+    plain
 }
 
 /// What was found among the inputs of a linker.
@@ -252,18 +270,21 @@ struct Found {
     /// What instrumented code asks for, and what it defines itself.
     asked_for: FxHashSet<String>,
     defined: FxHashSet<String>,
-    /// Functions whose address instrumented code takes, and those whose own object file does.
+    /// Who asked, in order.
+    asking: Vec<(PathBuf, Vec<String>)>,
+    /// Functions whose address is taken where they are not defined.
     taken: FxHashSet<String>,
-    taken_at_home: FxHashSet<String>,
 }
 
 impl Found {
     /// Takes note of an object file, which linkers find by `pattern`.
     fn add(&mut self, path: &Path, name: &str, pattern: String, symbols: Symbols) {
+        let is_elsewhere = |name: &&String| !symbols.defined.contains(*name);
+        self.taken.extend(symbols.taken.iter().filter(is_elsewhere).cloned());
         if symbols.is_instrumented {
-            self.asked_for.extend(symbols.undefined);
+            self.asked_for.extend(symbols.undefined.iter().cloned());
+            self.asking.push((path.to_owned(), symbols.undefined));
             self.defined.extend(symbols.defined);
-            self.taken.extend(symbols.taken);
             return;
         }
         if !symbols.has_code {
@@ -273,8 +294,6 @@ impl Found {
         let part = self.parts.entry(path.to_owned()).or_insert_with(new);
         part.orders_threads |= symbols.orders_threads();
         part.patterns.push(pattern);
-        let is_taken = |name: &&String| symbols.taken.contains(*name);
-        self.taken_at_home.extend(symbols.functions.iter().filter(is_taken).cloned());
         self.functions.extend(symbols.functions);
     }
 }
@@ -284,17 +303,14 @@ impl StaticCode {
     /// stands before.
     pub(super) fn new(arguments: &[OsString], is_intercepted: impl Fn(&str) -> bool) -> Self {
         let found = Self::search(arguments);
-        // A function has one address for all. Only in the object file that has it would it not be
-        // that of the slot.
-        let has_address =
-            |name: &String| found.taken.contains(name) && found.taken_at_home.contains(name);
         let is_plain = |name: &str| {
             name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_.$".contains(&byte))
         };
         let calls = found.asked_for.iter().filter(|&name| {
             found.functions.contains(name)
                 && !found.defined.contains(name)
-                && !has_address(name)
+                // A function has one address for all, which must not be that of the slot.
+                && !found.taken.contains(name)
                 && is_plain(name)
                 && !OWN.iter().any(|start| name.starts_with(start))
                 && !is_intercepted(name)
@@ -302,7 +318,9 @@ impl StaticCode {
         });
         let calls: BTreeSet<String> = calls.cloned().collect();
         let parts = if calls.is_empty() { Vec::new() } else { found.parts.into_values().collect() };
-        Self { parts, calls }
+        let asks = |(_, names): &&(PathBuf, Vec<String>)| names.iter().any(|it| calls.contains(it));
+        let first_asking = found.asking.iter().find(asks).map(|(path, _)| path.into());
+        Self { parts, calls, first_asking }
     }
 
     fn search(arguments: &[OsString]) -> Found {
@@ -330,7 +348,9 @@ impl StaticCode {
                     found.add(&path, name, pattern, symbols);
                 }
             } else if let Some(symbols) = Symbols::new(&file) {
-                found.add(&path, name, shown, symbols);
+                // What is named without a wildcard would be linked before all others.
+                let (start, last) = shown.split_at(shown.len() - 1);
+                found.add(&path, name, format!("{start}[{last}]"), symbols);
             }
         }
         found
@@ -345,14 +365,15 @@ impl StaticCode {
         self.calls.is_empty()
     }
 
-    /// The names of what instrumented code calls.
+    /// The names of what is not instrumented.
     pub(super) fn names(&self) -> impl Iterator<Item = &str> {
         self.parts.iter().map(|part| &*part.name)
     }
 
     /// Makes in `folder` what a linker needs to send calls through slots; says its arguments.
     pub(super) fn prepare(&self, folder: &Path, is_library: bool) -> io::Result<Vec<OsString>> {
-        let [source, file, script] = ["slots.s", "slots.o", "sections.ld"].map(|n| folder.join(n));
+        let [source, file, script] =
+            ["slots.s", "slots.o", "sections.ld"].map(|name| folder.join(name));
         fs::write(&source, self.assembly(is_library))?;
         fs::write(&script, self.script())?;
         let mut assembler = Command::new("as");
@@ -361,9 +382,13 @@ impl StaticCode {
         if !output.status.success() {
             return Err(io::Error::other(String::from_utf8_lossy(&output.stderr).into_owned()));
         }
-        let mut arguments = vec![file.into_os_string(), "-T".into(), script.into_os_string()];
-        arguments.extend(self.calls.iter().map(|name| format!("--wrap={name}").into()));
-        Ok(arguments)
+        // Names may be more than a command line can have.
+        let wrapped: Vec<String> = self.calls.iter().map(|it| format!("--wrap={it}\n")).collect();
+        let list = folder.join("wrapped");
+        fs::write(&list, wrapped.concat())?;
+        let mut response = OsString::from("@");
+        response.push(list);
+        Ok(vec![file.into(), "-T".into(), script.into(), response])
     }
 
     /// Keeps the code of each part together.
@@ -410,11 +435,22 @@ impl StaticCode {
         slots.push_str(
             ".Lparts_end:\n.Ltables:\n\t.quad 0, .Lparts, .Lparts_end, .Lcalls, .Lcalls_end\n",
         );
+        for (label, function) in
+            [("start", "__reweave_static_code"), ("end", "__reweave_static_code_gone")]
+        {
+            _ = write!(
+                code,
+                ".L{label}:\n\tendbr64\n\tleaq .Ltables(%rip), %rdi\n\tjmp *{function}@GOTPCREL(%rip)\n"
+            );
+        }
         // The runtime should know before any other constructor runs.
-        let start = if is_library { ".init_array.00001" } else { ".preinit_array" };
-        let kind = if is_library { "@init_array" } else { "@preinit_array" };
+        let arrays = if is_library {
+            "\t.section .fini_array,\"aw\",@fini_array\n\t.balign 8\n\t.quad .Lend\n\t.section .init_array.00001,\"aw\",@init_array\n"
+        } else {
+            "\t.section .preinit_array,\"aw\",@preinit_array\n"
+        };
         format!(
-            "{code}.Lstart:\n\tendbr64\n\tleaq .Ltables(%rip), %rdi\n\tjmp *__reweave_linked@GOTPCREL(%rip)\n{slots}{names}\t.section {start},\"aw\",{kind}\n\t.balign 8\n\t.quad .Lstart\n\t.section .note.GNU-stack,\"\",@progbits\n"
+            "{code}{slots}{names}{arrays}\t.balign 8\n\t.quad .Lstart\n\t.section .note.GNU-stack,\"\",@progbits\n"
         )
     }
 }

@@ -12,7 +12,7 @@ use core::ffi::c_int;
 use core::sync::atomic::{AtomicUsize, Ordering};
 
 use super::libraries::{NAME_MAX, Stub};
-use super::{BUSY, TIMED_OUT, acquire, acquired, in_library, wait_on};
+use super::{BUSY, TIMED_OUT, acquire, acquired, handlers, in_library, wait_on};
 use crate::log::{self, Entry, Operands};
 use crate::thread;
 use crate::wire::{Kind, flag, order};
@@ -463,8 +463,8 @@ impl Called {
             Unlock => self.logged(&entry, Kind::Unlock),
             Signal => self.logged(&entry, Kind::Signal),
             Broadcast => self.logged(&entry, Kind::Broadcast),
-            Lock(_) => self.lock(&entry, 0, (*self.stub).helper),
-            LockShared(_) => self.lock(&entry, flag::SHARED, (*self.stub).helper),
+            Lock(_) => self.lock(&entry, 0, (*self.stub).helper, || self.real()),
+            LockShared(_) => self.lock(&entry, flag::SHARED, (*self.stub).helper, || self.real()),
             Try => self.attempt(&entry, 0),
             TryShared => self.attempt(&entry, flag::SHARED),
             Wait => self.wait(&entry, None),
@@ -497,7 +497,14 @@ impl Called {
         self.real_at_once(entry)
     }
 
-    unsafe fn lock(&self, entry: &Entry, flags: u16, attempt: usize) -> usize {
+    /// Acquires a lock, by `call` if it must wait for it.
+    unsafe fn lock(
+        &self,
+        entry: &Entry,
+        flags: u16,
+        attempt: usize,
+        call: impl FnOnce() -> usize,
+    ) -> usize {
         let lock = self.arguments[0];
         let attempt = || {
             if attempt == 0 {
@@ -509,7 +516,7 @@ impl Called {
         };
         let result = Cell::new(0);
         let wait = || {
-            result.set(self.real());
+            result.set(call());
             0
         };
         acquire(entry, lock, flags, attempt, wait);
@@ -517,7 +524,14 @@ impl Called {
     }
 
     unsafe fn lock_when(&self, entry: &Entry, flags: u16) -> usize {
-        let result = self.lock(entry, flags, 0);
+        // The library asks with the lock taken, which is not logged yet.
+        let call = || {
+            let depth = core::mem::replace(&mut (*entry.thread).depth, 1);
+            let result = handlers::waiting_inside(entry.thread, || self.real());
+            (*entry.thread).depth = depth;
+            result
+        };
+        let result = self.lock(entry, flags, 0, call);
         self.evaluate(entry);
         result
     }

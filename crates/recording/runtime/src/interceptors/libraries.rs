@@ -25,7 +25,7 @@ use core::mem::ManuallyDrop;
 use core::sync::atomic::{AtomicU32, Ordering};
 
 use super::known::{self, Line};
-use super::objects::{self, Import, Linked, Object, Sort};
+use super::objects::{self, Import, Object, Sort, StaticCode};
 use super::real_address;
 use crate::log::{self, Entry, Operands};
 use crate::sys;
@@ -190,6 +190,7 @@ pub unsafe fn left(thread: *mut Thread) {
 #[inline]
 pub unsafe fn release_early(entry: &Entry, order: c_int) {
     const RELEASE: c_int = 3;
+    // A compare-and-swap that will fail releases too: that comes before it is known.
     if (*entry.thread).boundary.depth > 0 && order & 7 >= RELEASE {
         release_to_caller(entry.thread);
     }
@@ -199,8 +200,11 @@ pub unsafe fn release_early(entry: &Entry, order: c_int) {
 unsafe fn release_to_caller(thread: *mut Thread) {
     let boundary = &(*thread).boundary;
     let Callback { channel, flags, code, .. } = boundary.callbacks[boundary.depth as usize - 1];
-    let entry = ManuallyDrop::new(Entry { thread, code });
-    log_one(&entry, Kind::Send, channel, code, flags);
+    // Known libraries order as the table says and not otherwise.
+    if flags & flag::ASSUMED != 0 {
+        let entry = ManuallyDrop::new(Entry { thread, code });
+        log_one(&entry, Kind::Send, channel, code, flags);
+    }
 }
 
 /// The next event of the program in `thread` comes after a call.
@@ -364,7 +368,7 @@ pub unsafe fn bind_new_objects() -> bool {
         let asked = ASKED.load(Ordering::Acquire);
         let mut stubs = Stubs::new();
         let is_any_left = objects::refresh(|object| bind(object, &mut stubs));
-        objects::add_linked(|linked| bind_linked(linked, &mut stubs));
+        objects::add_static_code(|code| bind_static_code(code, &mut stubs));
         stubs.seal();
         if ASKED.compare_exchange(asked, 0, Ordering::AcqRel, Ordering::Relaxed).is_ok() {
             return is_any_left;
@@ -446,8 +450,8 @@ unsafe fn stub_to(
 }
 
 /// Points the calls of code that was linked without being instrumented to stubs.
-unsafe fn bind_linked(linked: &Linked, stubs: &mut Stubs) {
-    for call in linked.calls() {
+unsafe fn bind_static_code(code: &StaticCode, stubs: &mut Stubs) {
+    for call in code.calls() {
         if let Some(stub) = stub_to(call.target, call.name(), true, stubs) {
             (&raw mut call.target).write_volatile(stub);
         }

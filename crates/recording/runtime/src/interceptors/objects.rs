@@ -45,6 +45,8 @@ pub struct Object {
     code: [AtomicU64; 2],
     /// What its loader makes read-only after it is set up.
     pub constant: [AtomicU64; 2],
+    /// Where its variables are.
+    variables: [AtomicU64; 2],
     pub base: AtomicU64,
     dynamic: AtomicU64,
     name: AtomicU64,
@@ -227,6 +229,11 @@ unsafe extern "C" fn note(loaded: *const LoadedObject, _: usize, _: *mut c_void)
     object.dynamic.store(part(DYNAMIC)[0], Ordering::Relaxed);
     object.name.store(loaded.name as u64, Ordering::Relaxed);
     let constant = part(CONSTANT);
+    let [first, end_of_variables] = extent(loaded.address, headers, |header| {
+        header.kind == LOADED && header.flags & WRITABLE != 0
+    });
+    object.variables[0].store(first.max(constant[1]), Ordering::Relaxed);
+    object.variables[1].store(end_of_variables, Ordering::Relaxed);
     for at in 0..2 {
         object.code[at].store(code[at], Ordering::Relaxed);
         object.constant[at].store(constant[at], Ordering::Relaxed);
@@ -261,13 +268,13 @@ struct Part {
 /// A function of a part that instrumented code calls.
 #[repr(C)]
 #[derive(Debug)]
-pub struct LinkedCall {
+pub struct StaticCall {
     /// Where calls of it go.
     pub target: usize,
     name: *const c_char,
 }
 
-impl LinkedCall {
+impl StaticCall {
     /// The name of the function.
     pub unsafe fn name(&self) -> &'static [u8] {
         CStr::from_ptr(self.name).to_bytes()
@@ -277,44 +284,73 @@ impl LinkedCall {
 /// What an object says of such code in it.
 #[repr(C)]
 #[derive(Debug)]
-pub struct Linked {
+pub struct StaticCode {
     next: *mut Self,
     parts: [*const Part; 2],
-    calls: [*mut LinkedCall; 2],
+    calls: [*mut StaticCall; 2],
 }
 
-impl Linked {
+impl StaticCode {
     unsafe fn parts(&self) -> &'static [Part] {
         let [start, end] = self.parts;
         core::slice::from_raw_parts(start, end.offset_from_unsigned(start))
     }
 
     /// The calls of it.
-    pub unsafe fn calls(&self) -> &'static mut [LinkedCall] {
+    pub unsafe fn calls(&self) -> &'static mut [StaticCall] {
         let [start, end] = self.calls;
         core::slice::from_raw_parts_mut(start, end.offset_from_unsigned(start))
     }
 }
 
 /// The tables that nobody has looked at yet.
-static LINKED: AtomicPtr<Linked> = AtomicPtr::new(core::ptr::null_mut());
+static STATIC_CODE: AtomicPtr<StaticCode> = AtomicPtr::new(core::ptr::null_mut());
 
 /// Called by the constructor of an object that has such code, perhaps before ours.
 #[cfg_attr(reweave_export, unsafe(no_mangle))]
-unsafe extern "C" fn __reweave_linked(linked: *mut Linked) {
-    let mut first = LINKED.load(Ordering::Relaxed);
+unsafe extern "C" fn __reweave_static_code(code: *mut StaticCode) {
+    let mut first = STATIC_CODE.load(Ordering::Relaxed);
     loop {
-        (*linked).next = first;
-        match LINKED.compare_exchange(first, linked, Ordering::AcqRel, Ordering::Relaxed) {
+        (*code).next = first;
+        match STATIC_CODE.compare_exchange(first, code, Ordering::AcqRel, Ordering::Relaxed) {
             Ok(_) => return,
             Err(now) => first = now,
         }
     }
 }
 
+/// Called when such an object is about to be unloaded.
+#[cfg_attr(reweave_export, unsafe(no_mangle))]
+unsafe extern "C" fn __reweave_static_code_gone(code: *mut StaticCode) {
+    // What nobody has looked at yet goes back, but for this.
+    let mut next = STATIC_CODE.swap(core::ptr::null_mut(), Ordering::AcqRel);
+    while !next.is_null() {
+        let current = next;
+        next = (*current).next;
+        if current != code {
+            __reweave_static_code(current);
+        }
+    }
+    for part in (*code).parts() {
+        let is_it = |object: &&Object| {
+            object.is_within.load(Ordering::Relaxed)
+                && object.start.load(Ordering::Relaxed) == part.start
+        };
+        for object in all().filter(is_it) {
+            object.sort.store(Sort::None as u32, Ordering::Relaxed);
+            object.end.store(0, Ordering::Relaxed);
+        }
+    }
+}
+
+/// Whether there is a table that nobody has looked at yet.
+pub fn has_new_static_code() -> bool {
+    !STATIC_CODE.load(Ordering::Relaxed).is_null()
+}
+
 /// Adds the parts of objects that said so since the last time, and calls `bind` with each table.
-pub unsafe fn add_linked(mut bind: impl FnMut(&Linked)) {
-    let mut next = LINKED.swap(core::ptr::null_mut(), Ordering::AcqRel);
+pub unsafe fn add_static_code(mut bind: impl FnMut(&StaticCode)) {
+    let mut next = STATIC_CODE.swap(core::ptr::null_mut(), Ordering::AcqRel);
     while !next.is_null() {
         let linked = &*next;
         next = linked.next;
@@ -340,7 +376,7 @@ unsafe fn add_part(part: &Part) -> Option<&'static Object> {
     object.end.store(part.end, Ordering::Relaxed);
     object.code[0].store(part.start, Ordering::Relaxed);
     object.code[1].store(part.end, Ordering::Relaxed);
-    for bound in &object.constant {
+    for bound in object.constant.iter().chain(&object.variables) {
         bound.store(0, Ordering::Relaxed);
     }
     object.base.store(0, Ordering::Relaxed);
@@ -368,6 +404,7 @@ const LOADED: u32 = 1;
 const DYNAMIC: u32 = 2;
 const CONSTANT: u32 = 0x6474_e552;
 const EXECUTABLE: u32 = 1;
+const WRITABLE: u32 = 2;
 
 /// Where the parts of an object are that `is_wanted`; from 0 to 0 if there are none.
 fn extent(
@@ -443,7 +480,8 @@ unsafe fn classify(object: &Object) {
         Sort::Foreign
     };
     if sort == Sort::Foreign {
-        can_synchronize |= has_atomics(object);
+        // On this machine plain loads and stores of a variable can be enough.
+        can_synchronize |= has_atomics(object) || uses_variables(object);
     }
     object.is_instrumented.store(is_instrumented, Ordering::Relaxed);
     object.can_synchronize.store(can_synchronize, Ordering::Relaxed);
@@ -487,6 +525,41 @@ unsafe fn has_atomics(object: &Object) -> bool {
     code.windows(8).enumerate().any(|(at, bytes)| {
         let before = if at == 0 { 0 } else { code[at - 1] };
         is_atomic(before, bytes)
+    })
+}
+
+/// Whether code of `object` looks as if it accessed variables of its own by their addresses, other than
+/// those that every object has.
+unsafe fn uses_variables(object: &Object) -> bool {
+    let [start, end] = object.code();
+    let code = core::slice::from_raw_parts(start as *const u8, (end - start) as usize);
+    let [from, to] = [0, 1].map(|at: usize| object.variables[at].load(Ordering::Relaxed));
+    // What code at the end of a program compares, sets and loads; it comes before all other.
+    let mut usual = [0; 2];
+    code.windows(6).enumerate().any(|(at, bytes)| {
+        let &[operation, form, ref distance @ ..] = bytes else { return false };
+        // A jump by a slot, or a push of one.
+        let is_slot = operation == 0xff && matches!(form, 0x25 | 0x35);
+        if form & 0xc7 != 0x05 || is_slot {
+            return false;
+        }
+        let Ok(&distance) = <&[u8; 4]>::try_from(distance) else { return false };
+        let distance = i32::from_le_bytes(distance);
+        let next = start + at as u64 + 6;
+        // An operand may follow.
+        let targets = [0, 1, 2, 4].map(|more| (next + more).wrapping_add_signed(distance.into()));
+        let usual_place = match (operation, form) {
+            (0x80, 0x3d) => Some((0, targets[1])),
+            (0x8b, 0x3d) => Some((1, targets[0])),
+            _ => None,
+        };
+        if let Some((place, target)) = usual_place
+            && usual[place] == 0
+        {
+            usual[place] = target;
+        }
+        let is_usual = targets.iter().any(|target| usual.contains(target));
+        !is_usual && targets.iter().any(|target| (from..to).contains(target))
     })
 }
 

@@ -72,6 +72,9 @@ pub unsafe fn note_new_objects(entry: &Entry) {
         process::copy_maps(entry);
         replay::objects_changed();
         bind(entry);
+    } else if objects::has_new_static_code() {
+        // It says so after it was loaded.
+        bind(entry);
     }
 }
 
