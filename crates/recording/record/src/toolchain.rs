@@ -25,7 +25,7 @@ use std::process::Command;
 use std::{fs, io};
 
 use crate::install::{InstallError, Runtime, install, plain_path};
-use static_code::{StaticCode, takes_script};
+use static_code::StaticCode;
 
 pub use cargo::{CargoRequest, cargo, runner};
 pub use static_code::STATIC_LIBRARY_SECTION;
@@ -472,7 +472,7 @@ impl Call<'_> {
     ) -> Result<Option<OsString>, ToolchainError> {
         let Some((linker, arguments)) = &jobs.linker else { return Ok(None) };
         let arguments = expanded(arguments);
-        if !StaticCode::may_be_in(&arguments) || !takes_script(linker, &arguments) {
+        if !StaticCode::may_be_in(&arguments) {
             return Ok(None);
         }
         let is_taken = |character: char| "'\n".contains(character);

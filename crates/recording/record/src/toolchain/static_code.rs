@@ -71,7 +71,7 @@ fn static_code(arguments: &[OsString], product: Product, runtime: &Runtime) -> S
 }
 
 /// Whether the linker can be given a script that adds to its own.
-pub(super) fn takes_script(program: &OsStr, arguments: &[OsString]) -> bool {
+fn takes_script(program: &OsStr, arguments: &[OsString]) -> bool {
     let is_other = |path: &OsStr| {
         let name = Path::new(path).file_name().unwrap_or_default().to_string_lossy();
         ["gold", "mold", "wild"].into_iter().any(|other| name.contains(other))
