@@ -57,7 +57,7 @@ mod observed;
 mod refusal;
 mod replay;
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 
 use reweave_base::Id;
 use reweave_op::{Goal, Reordering};
@@ -84,9 +84,12 @@ pub struct Checker<'a> {
     observed: Arc<Observed<'a>>,
     /// Replays that nobody uses now, the last used last.
     idle: Mutex<Vec<Replay<'a>>>,
-    /// How many of those to keep: one for each who may check at the same time, and one to spare.
-    idle_max: usize,
 }
+
+/// How many idle replays to keep: one for each who may check at the same time, and one to spare.
+/// Asked for once: the answer comes from several files of the system.
+static IDLE_MAX: LazyLock<usize> =
+    LazyLock::new(|| std::thread::available_parallelism().map_or(1, usize::from) + 1);
 
 impl<'a> Checker<'a> {
     /// A checker for `run`.
@@ -95,8 +98,7 @@ impl<'a> Checker<'a> {
     /// If the columns of `run` are not of one length.
     #[must_use]
     pub fn new(run: impl Into<ObservedRun<'a>>) -> Self {
-        let idle_max = std::thread::available_parallelism().map_or(1, usize::from) + 1;
-        Self { observed: Arc::new(Observed::new(run.into())), idle: Mutex::default(), idle_max }
+        Self { observed: Arc::new(Observed::new(run.into())), idle: Mutex::default() }
     }
 
     /// Accepts `reordering` if it is correct and ends as `goal` says.
@@ -119,7 +121,7 @@ impl<'a> Checker<'a> {
             });
         let mut idle = self.idle();
         idle.push(replay);
-        let excess = idle.len().saturating_sub(self.idle_max);
+        let excess = idle.len().saturating_sub(*IDLE_MAX);
         idle.drain(..excess);
         result
     }
