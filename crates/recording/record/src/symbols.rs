@@ -460,7 +460,11 @@ impl Module {
 
     fn code(&self) -> Option<&Loader> {
         let open = || {
-            let separate = self.layout().and_then(Layout::separate_debug_file);
+            // Threads start and end in the C library, so every run asks for it; its exported names say
+            // enough, and its debug information takes longer to load than a short run takes.
+            let is_c_library = self.short_name() == "libc.so.6";
+            let layout = self.layout().filter(|_| !is_c_library);
+            let separate = layout.and_then(Layout::separate_debug_file);
             Loader::new(separate.or_else(|| self.file().map(Path::to_owned))?).ok()
         };
         self.code.get_or_init(open).as_ref()
