@@ -29,7 +29,7 @@ enum Command {
     Tidy,
     /// Run the property tests for long, and the fuzz targets if asked to.
     Soak(soak::Args),
-    /// Break the recorder on purpose, one line at a time, and see that a test notices.
+    /// Break the recorder and the checker on purpose, one line at a time, and see that a test notices.
     Mutate(mutate::Args),
     /// Measure, and print what was measured as a table.
     Tables(tables::Args),
