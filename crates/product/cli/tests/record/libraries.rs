@@ -17,11 +17,11 @@ fn with_libraries(compiler: &str, options: &[&str]) -> Workshop {
 }
 
 /// The same with a static library and an object file in place of the two libraries.
-fn with_static_libraries(compiler: &str, options: &[&str]) -> Workshop {
+fn with_static_libraries(compiler: &str, archive: &str, options: &[&str]) -> Workshop {
     let folder = Workshop::with(&["library.c", "library_sums.c", "library_user.c"]);
     folder.build_plain("library.c", compiler, "own.o", &["-c", "-fPIC"]);
     folder.build_plain("library_sums.c", compiler, "sums.o", &["-c", "-fPIC"]);
-    let made = folder.command("ar").args(["rcs", "libown.a", "own.o"]).status();
+    let made = folder.command("ar").args([archive, "libown.a", "own.o"]).status();
     assert!(made.expect("compilers come with it").success());
     let linked = ["sums.o", "-L.", "-Wl,-Bstatic", "-lown", "-Wl,-Bdynamic"];
     folder.build("library_user.c", compiler, &[&["-O1"], options, &linked].concat());
@@ -63,8 +63,9 @@ fn what_libraries_order_out_of_sight_does_not_race() {
 #[test]
 fn static_libraries_are_as_shared_ones() {
     for compiler in compilers("c") {
-        for options in [&[][..], &["-no-pie", "-fno-pie"]] {
-            let folder = with_static_libraries(compiler, options);
+        // The second is a thin archive.
+        for (archive, options) in [("rcs", &[][..]), ("rcsT", &["-no-pie", "-fno-pie"])] {
+            let folder = with_static_libraries(compiler, archive, options);
             let expected = "2 2.5 3 7 11 15 9\n";
             assert_eq!(folder.run("library_user", &["kinds"]).printed, expected);
             let recorded = folder.record(&[], &["library_user", "kinds"]);
@@ -89,7 +90,7 @@ fn static_libraries_are_as_shared_ones() {
 #[test]
 fn a_static_library_is_named() {
     let Some(&compiler) = compilers("c").first() else { return };
-    let folder = with_static_libraries(compiler, &[]);
+    let folder = with_static_libraries(compiler, "rcs", &[]);
     folder.record(&[], &["library_user", "box"]);
     let said = folder.reweave(&["check", "run.rwt"]).stdout;
     let said = String::from_utf8_lossy(&said);

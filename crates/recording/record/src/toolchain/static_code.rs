@@ -277,8 +277,14 @@ struct Found {
 }
 
 impl Found {
-    /// Takes note of an object file, which linkers find by `pattern`.
-    fn add(&mut self, path: &Path, name: &str, pattern: String, symbols: Symbols) {
+    /// Takes note of an object file, which linkers find by one of `patterns`.
+    fn add(
+        &mut self,
+        path: &Path,
+        name: &str,
+        patterns: impl IntoIterator<Item = String>,
+        symbols: Symbols,
+    ) {
         let is_elsewhere = |name: &&String| !symbols.defined.contains(*name);
         self.taken.extend(symbols.taken.iter().filter(is_elsewhere).cloned());
         if symbols.is_instrumented {
@@ -293,7 +299,7 @@ impl Found {
         let new = || Part { name: name.to_owned(), patterns: Vec::new(), orders_threads: false };
         let part = self.parts.entry(path.to_owned()).or_insert_with(new);
         part.orders_threads |= symbols.orders_threads();
-        part.patterns.push(pattern);
+        part.patterns.extend(patterns);
         self.functions.extend(symbols.functions);
     }
 }
@@ -342,15 +348,24 @@ impl StaticCode {
             if let Ok(archive) = ArchiveFile::parse(&*file) {
                 for member in archive.members().filter_map(Result::ok) {
                     let Ok(member_name) = str::from_utf8(member.name()) else { continue };
-                    let symbols = member.data(&*file).ok().and_then(Symbols::new);
+                    // A thin archive only names the files that lie beside it.
+                    let symbols = if member.is_thin() {
+                        let beside = path.with_file_name("").join(member_name);
+                        fs::read(beside).ok().and_then(|file| Symbols::new(&file))
+                    } else {
+                        member.data(&*file).ok().and_then(Symbols::new)
+                    };
                     let Some(symbols) = symbols else { continue };
-                    let pattern = format!("{shown}:{}", plain(member_name, '?'));
-                    found.add(&path, name, pattern, symbols);
+                    let last = plain(member_name.rsplit('/').next().unwrap_or_default(), '?');
+                    let mut patterns = vec![format!("{shown}:{last}")];
+                    // Linkers show where such a file lies.
+                    patterns.extend(member.is_thin().then(|| format!("{shown}:*/{last}")));
+                    found.add(&path, name, patterns, symbols);
                 }
             } else if let Some(symbols) = Symbols::new(&file) {
                 // What is named without a wildcard would be linked before all others.
                 let (start, last) = shown.split_at(shown.len() - 1);
-                found.add(&path, name, format!("{start}[{last}]"), symbols);
+                found.add(&path, name, [format!("{start}[{last}]")], symbols);
             }
         }
         found
