@@ -1,6 +1,7 @@
 //! The kinds of fault: one table, from which reports, policies and options take what they say.
 //!
-//! A new kind is one entry of [`kinds!`].
+//! A new kind is one entry of [`kinds!`], at the place of its severity, and an arm of
+//! [`Kind::is_shown_by`]; the JSON schema has its name and the letter of its ids.
 
 use std::fmt::{self, Display, Formatter};
 

@@ -60,6 +60,10 @@ pub trait Analysis: Sync {
     fn info(&self) -> &'static Info;
 
     /// Examines `subject` and hands each finding to `sink` as it is made.
+    ///
+    /// It ends early when `sink` breaks or [`Sink::is_cancelled`], and its coverage then says why.
+    /// Whoever runs it counts the findings and cuts the list; the conformance tests of the catalog
+    /// hold for all analyses.
     fn run(&self, subject: &Subject<'_>, settings: &Settings, sink: &mut dyn Sink) -> Coverage;
 }
 

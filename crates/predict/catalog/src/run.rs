@@ -39,9 +39,10 @@ impl Watch for Quiet {
 /// Runs `analyses` on `trace`.
 ///
 /// Findings are grouped by the code locations at fault, each group shown by its earliest instance,
-/// of nondeterminism by the worst, and only witnessed ones are kept; with [`Settings::all`] every
-/// instance is kept as it comes. What happened in the recorded run itself is kept too. An analysis that needs a layer which `trace` lacks is not run, and
-/// its coverage says so; so does that of one which looks at accesses where none could be recorded.
+/// of nondeterminism by the worst, and only those that hold for certain are kept; with
+/// [`Settings::all`] every instance is kept as it comes. An analysis that needs a layer which `trace`
+/// lacks is not run, and its coverage says so; so does that of one which looks at accesses where none
+/// could be recorded.
 /// Where ordering was only assumed, races and deadlocks are looked for without it too: what only
 /// shows then is counted as undecided. What stands for such ordering is nothing of the program's, so a
 /// finding about it is none.
@@ -55,7 +56,7 @@ impl Watch for Quiet {
 /// w(x)
 ///       w(x)
 /// ");
-/// let outcome = run(&trace, &select("races", &[]).unwrap(), &Settings::default(), &Quiet);
+/// let outcome = run(&trace, &select("races.exact", &[]).unwrap(), &Settings::default(), &Quiet);
 /// assert_eq!(outcome.findings.len(), 1);
 /// ```
 pub fn run(
