@@ -485,7 +485,8 @@ fn check(level: &str) {
         assert_eq!(racy, [0; 0]);
         assert!(taken > 1000 && contended > 0);
     }
-    assert_eq!(races(&program, &["racy"]).0, [63]);
+    // On a busy machine other locks may happen to order the two accesses.
+    assert!((0..20).any(|_| races(&program, &["racy"]).0 == [63]));
 }
 
 #[test]
