@@ -86,7 +86,7 @@ fn what_is_not_found_is_said_with_the_reason() {
     assert!(output.status.success(), "{said}");
     assert!(said.contains("reweave: no state found for x == 7\n"), "{said}");
     assert!(said.contains("reweave: the program has no global variable `nowhere`\n"), "{said}");
-    let options = ["--limit", "400000", "--watch", "x == 7 && y == 7"];
+    let options = ["--limit", "60000", "--watch", "x == 7 && y == 7"];
     let said = error(&bench.record(&options));
     let short = "no state found for x == 7 && y == 7, but not all were searched";
     assert!(said.contains(short), "{said}");
