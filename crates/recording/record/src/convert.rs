@@ -146,10 +146,8 @@ pub fn convert<S: Stream>(
     } else {
         FxHashSet::default()
     };
-    let assumed = match first_pass.unseen.take() {
-        Some(escapes) => unseen::assumed_order(&mut open, first_pass.is_free, escapes, symbols)?,
-        None => AssumedOrder::default(),
-    };
+    let unseen = std::mem::take(&mut first_pass.unseen);
+    let assumed = unseen::assumed_order(&mut open, first_pass.is_free, unseen, symbols)?;
     run(open()?, (first_pass, unknown_writers, assumed), exit, symbols, sink)
 }
 
@@ -331,7 +329,7 @@ impl Pass<'_> {
                 return Ok(());
             }
             // No plan counts these.
-            Kind::Block | Kind::Unblock | Kind::Interrupted => return Ok(()),
+            Kind::Block | Kind::Unblock | Kind::Interrupted | Kind::Argument => return Ok(()),
             _ => {}
         }
         let logged = state.logged.entry(event.code).or_default();

@@ -155,6 +155,13 @@ pub struct Change {
     pub lost: Vec<u64>,
 }
 
+impl Change {
+    /// The memory that is another from now on: the first byte and the one after the last of each part.
+    pub fn renewed(&self) -> impl Iterator<Item = (u64, u64)> {
+        self.ended.iter().map(|piece| (piece.start, piece.end)).chain(self.range)
+    }
+}
+
 /// The blocks that live, and how many allocations and releases there were.
 #[derive(Clone, Debug, Default)]
 pub struct Blocks {

@@ -1,4 +1,5 @@
-//! Writes that were not recorded: whoever reads what they left comes after who made them.
+//! Accesses that were not recorded: whoever reads what was written so comes after who wrote it, and a
+//! call of a library after what it may have read.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -231,6 +232,51 @@ fn known_at(trace: &Trace, places: impl Iterator<Item = usize>) -> FxHashMap<usi
     found
 }
 
+/// Objects that threads change by atomics and give to libraries: blocks and a global variable.
+const OBJECTS: [u64; 3] = [0x10_0000, 0x20_0000, 0x1000];
+
+/// A recording of such threads, and by the places of the calls what must have come before them.
+fn calls_of_libraries(seed: u64) -> (Vec<Logged>, Vec<(usize, Clocks)>) {
+    let mut run = Run::new(seed);
+    let mut clocks: Clocks = std::array::from_fn(|thread| [thread.saturating_sub(1), 0, 0]);
+    let mut writes: Vec<(usize, [usize; THREADS])> = Vec::new();
+    let mut calls = Vec::new();
+    for &object in &OBJECTS[..2] {
+        run.log(0, extra(about(Kind::Alloc, object), 64));
+    }
+    for _ in 0..60 {
+        let (thread, object) = (run.rng.below(THREADS), run.rng.below(OBJECTS.len()));
+        let address = OBJECTS[object] + 8 * run.rng.below(3) as u64;
+        let place = run.events.len();
+        match run.rng.below(8) {
+            0 if object < 2 => {
+                // It becomes another object.
+                writes.retain(|&(of, _)| of != object);
+                run.log(thread, about(Kind::Free, OBJECTS[object]));
+                run.log(thread, extra(about(Kind::Alloc, OBJECTS[object]), 64));
+            }
+            0..4 => {
+                let address = if object < 2 { address } else { OBJECTS[object] };
+                run.log(thread, about(Kind::Argument, address));
+                for (_, before) in writes.iter().filter(|&&(of, _)| of == object) {
+                    for (own, &other) in clocks[thread].iter_mut().zip(before) {
+                        *own = other.max(*own);
+                    }
+                }
+                calls.push((place, clocks));
+            }
+            kind => {
+                let event = access(Kind::AtomicStore, address, Some(seed));
+                let update = extra(access(Kind::AtomicUpdate, address, None), seed);
+                run.log(thread, if kind % 2 == 0 { event } else { update });
+                clocks[thread][thread] = place;
+                writes.push((object, clocks[thread]));
+            }
+        }
+    }
+    (run.events, calls)
+}
+
 /// Reads of `run` come after the hidden writes that they saw, unless `is_exempt` says otherwise.
 fn check_reads(run: &Run, is_exempt: impl Fn(Kind, bool) -> bool) -> Result<(), TestCaseError> {
     let (trace, _) = converted(&run.events);
@@ -264,6 +310,19 @@ proptest! {
     fn plain_reads_come_after_what_they_saw_where_nothing_else_orders(seed in any::<u64>()) {
         let run = Run::new(seed).unordered(&[Kind::Read, Kind::Write]);
         check_reads(&run, |_, was_own| was_own)?;
+    }
+
+    #[test]
+    fn calls_of_libraries_come_after_writes_to_what_they_are_given_and_no_more(seed in any::<u64>()) {
+        let (events, calls) = calls_of_libraries(seed);
+        let (trace, _) = converted(&events);
+        let known = known_at(&trace, calls.iter().map(|&(place, _)| place));
+        for (place, expected) in calls {
+            let thread = events[place].0 as usize;
+            for other in (0..THREADS).filter(|&other| other != thread) {
+                prop_assert_eq!(known[&place][thread][other], expected[thread][other], "{}", place);
+            }
+        }
     }
 
     #[test]

@@ -365,6 +365,9 @@ kinds! {
     Unblock,
     /// A signal interrupted the thread: what its last plain write stored is not known.
     Interrupted,
+    /// A call of a library that was not rebuilt had the argument `address`, perhaps an object: the
+    /// library may have read what is there by now. No plan counts it.
+    Argument,
 }
 
 impl Kind {

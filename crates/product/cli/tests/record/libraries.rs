@@ -113,6 +113,27 @@ fn a_library_needs_no_atomic_update_to_order_threads() {
 }
 
 #[test]
+fn a_library_may_wait_for_what_the_program_changes() {
+    for compiler in compilers("c") {
+        let sources = ["library_waits.c", "library_waits.h", "library_waits_user.c"];
+        let folder = Workshop::with(&sources);
+        folder.build_plain("library_waits.c", compiler, "libwaits.so", &["-shared", "-fPIC"]);
+        let linked = ["-L.", "-lwaits", "-Wl,-rpath,.", "-O1"];
+        folder.build("library_waits_user.c", compiler, &linked);
+        for place in ["global", "local", "heap"] {
+            for mode in ["serial", "free"] {
+                let program = ["library_waits_user", place];
+                let recorded = folder.record(&["--mode", mode], &program);
+                assert_eq!(recorded.behaviour.printed, "5\n", "{}", recorded.said);
+                assert_eq!(checked(&folder).0, NONE, "{compiler} {place} {mode}");
+            }
+            folder.record(&[], &["library_waits_user", place, "forgets"]).must_be_whole();
+            assert_eq!(checked(&folder), (vec!["race".into()], 0), "{compiler} {place}");
+        }
+    }
+}
+
+#[test]
 fn static_code_of_what_is_loaded_and_unloaded_is_seen() {
     let Some(&compiler) = compilers("c").first() else { return };
     let folder = Workshop::with(&["library.c", "library_plugin.c", "library_loader.c"]);

@@ -711,6 +711,7 @@ const fn has_no_operation(kind: Kind) -> bool {
                 | Kind::Block
                 | Kind::Unblock
                 | Kind::Interrupted
+                | Kind::Argument
                 | Kind::Maps
                 | Kind::Park
                 | Kind::OnceDone

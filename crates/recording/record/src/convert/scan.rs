@@ -10,7 +10,7 @@ use super::Kept;
 use super::descriptors::Descriptors;
 use super::names::{Symbols, legal};
 use super::spins::{self, Spins};
-use super::unseen;
+use super::unseen::{self, Unseen};
 use super::word_locks::{self, WordLocks};
 use crate::event_log::Stream;
 use crate::shadow::{Access, Blocks, Cell, ShadowCells, SharingAnalysis, WORD_BYTES};
@@ -45,8 +45,7 @@ pub struct FirstPass {
     pub word_locks: word_locks::Recognized,
     pub spins: spins::Rows,
     pub descriptors: Descriptors,
-    /// If some read saw what no recorded access wrote: how threads escaped.
-    pub unseen: Option<Vec<unseen::Escape>>,
+    pub unseen: Unseen,
 }
 
 /// What is known of a thread in the first pass.

@@ -119,6 +119,7 @@ const fn is_no_step(kind: Kind) -> bool {
                 | Kind::Stored
                 | Kind::Switch
                 | Kind::Escaped
+                | Kind::Argument
                 | Kind::Maps
                 | Kind::FutexWait
                 | Kind::FutexAwake

@@ -1,4 +1,5 @@
-//! Writes by code that was not recorded: which reads tell of them, and what do they order?
+//! Accesses by code that was not recorded: which writes show, and what do they order? What it may have
+//! read is asked in [`reads`].
 //!
 //! Libraries that were not rebuilt and assembler write memory that recorded code reads. Where one
 //! thread runs at a time, a read that sees something else than the accesses before it left there is
@@ -23,6 +24,7 @@
 //! without the values of plain reads. So only a read of what no recorded access ever wrote is
 //! unexplained, and nobody knows what came before: who goes on depends on a read with an unknown writer.
 
+mod reads;
 mod values;
 
 use std::collections::BTreeMap;
@@ -44,7 +46,7 @@ const WORDS_MAX: usize = 512;
 /// The most threads whose events are followed. What others did, nobody is seen to come after.
 const CHAINS_MAX: usize = 1 << 10;
 
-/// Whether some read of the recording is unexplained, so that [`assumed_order`] has to be asked.
+/// Looks for what [`assumed_order`] has to be asked about.
 pub struct Search {
     values: Values,
     time: Time,
@@ -53,6 +55,16 @@ pub struct Search {
     /// When each thread was last seen.
     seen: FxHashMap<u32, Time>,
     escapes: Vec<Escape>,
+    has_calls: bool,
+}
+
+/// What a recording has that was not recorded.
+#[derive(Debug, Default)]
+pub struct Unseen {
+    /// If some read saw what no recorded access wrote: how threads escaped.
+    writes: Option<Vec<Escape>>,
+    /// Whether libraries were called, which may have read.
+    has_calls: bool,
 }
 
 /// A thread ran though it was not its turn: from when it was last seen to when it was seen again.
@@ -72,12 +84,14 @@ impl Search {
             is_found: false,
             seen: FxHashMap::default(),
             escapes: Vec::new(),
+            has_calls: false,
         }
     }
 
     /// Takes the next event.
     pub fn step(&mut self, thread: u32, event: &Event, symbols: &mut dyn Symbols) {
         self.has_forked |= event.kind == Kind::Fork;
+        self.has_calls |= event.kind == Kind::Argument;
         self.time = self.time.saturating_add(1);
         let from = self.seen.insert(thread, self.time).unwrap_or(0);
         if event.kind == Kind::Escaped {
@@ -90,15 +104,32 @@ impl Search {
         }
     }
 
-    /// If there is such a read: how threads escaped.
-    pub fn finish(self) -> Option<Vec<Escape>> {
-        self.is_found.then_some(self.escapes)
+    pub fn finish(self) -> Unseen {
+        let writes = self.is_found.then_some(self.escapes);
+        Unseen { writes, has_calls: self.has_calls && self.has_forked }
     }
 }
 
-/// What the unseen writes are assumed to order of the recording that `open` opens, whose threads ran
-/// freely or not, and escaped so.
+/// What is assumed to be ordered by what is `unseen` of the recording that `open` opens, whose threads
+/// ran freely or not.
 pub fn assumed_order<S: Stream>(
+    mut open: impl FnMut() -> io::Result<S>,
+    is_free: bool,
+    unseen: Unseen,
+    symbols: &mut dyn Symbols,
+) -> io::Result<AssumedOrder> {
+    let Unseen { writes, has_calls } = unseen;
+    let mut assumed = match writes {
+        Some(escapes) => order_of_writes(&mut open, is_free, escapes, symbols)?,
+        None => AssumedOrder::default(),
+    };
+    if has_calls {
+        reads::add_order(&mut open()?, &mut assumed)?;
+    }
+    Ok(assumed)
+}
+
+fn order_of_writes<S: Stream>(
     mut open: impl FnMut() -> io::Result<S>,
     is_free: bool,
     escapes: Vec<Escape>,
@@ -147,7 +178,7 @@ fn for_each(
     Ok(())
 }
 
-/// Which events release, and which acquire, what stands for the order that unseen writes made.
+/// Which events release, and which acquire, what stands for the order that unseen code made.
 #[derive(Debug, Default)]
 pub struct AssumedOrder {
     /// By the time of the event, and whether it comes after the release.
@@ -160,6 +191,15 @@ pub struct AssumedOrder {
 impl AssumedOrder {
     pub fn is_empty(&self) -> bool {
         self.acquires.is_empty() && self.unknown.is_empty()
+    }
+
+    /// What happens at `time` comes after the event at the time `released`, or after what is just before
+    /// that.
+    fn add(&mut self, released: (Time, bool), time: Time) {
+        // Zero stands for what nobody knows.
+        let next = self.releases.len() as u32 + 1;
+        let channel = *self.releases.entry(released).or_insert(next);
+        self.acquires.entry(time).or_default().push(channel);
     }
 
     /// Whether nobody knows what comes before the event at `place` of the stream.
@@ -443,10 +483,7 @@ impl Follower {
             let known = acquired.entry((chain, writer)).or_default();
             if until > forks.get(writer).max(*known) {
                 *known = until;
-                // Zero stands for what nobody knows.
-                let next = assumed.releases.len() as u32 + 1;
-                let channel = *assumed.releases.entry((until, is_before)).or_insert(next);
-                assumed.acquires.entry(time).or_default().push(channel);
+                assumed.add((until, is_before), time);
             }
         }
     }
@@ -467,6 +504,7 @@ const fn is_operation(kind: Kind) -> bool {
             | Kind::Interrupted
             | Kind::Maps
             | Kind::Escaped
+            | Kind::Argument
     )
 }
 

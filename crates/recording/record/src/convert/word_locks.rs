@@ -201,6 +201,7 @@ impl WordLocks {
             | Kind::Run
             | Kind::Switch
             | Kind::Escaped
+            | Kind::Argument
             | Kind::FutexWait
             | Kind::FutexAwake => Meaning::Other,
             Kind::FutexWake => {

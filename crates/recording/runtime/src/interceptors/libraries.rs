@@ -36,12 +36,15 @@ use crate::wire::{Kind, channel, flag};
 const CALLBACKS_MAX: usize = 8;
 
 /// The objects that one call may name.
-const CHANNELS_MAX: usize = 3;
+const OBJECTS_MAX: usize = 3;
 
 /// What a call of a library released to, and must acquire from once it is over.
 #[derive(Clone, Copy, Debug)]
 pub struct Call {
-    channels: [u64; CHANNELS_MAX],
+    /// The channel for all calls of the library, or 0 if the objects are the channels.
+    shared_channel: u64,
+    /// Arguments that may be objects.
+    objects: [u64; OBJECTS_MAX],
     count: u32,
     /// Code of the library, by which the recorder finds its name.
     library: u64,
@@ -86,9 +89,30 @@ fn group_channel(object: &Object) -> u64 {
     channel::address(channel::id(channel::LIBRARY, object.group()))
 }
 
-unsafe fn log_all(entry: &Entry, kind: Kind, call: &Call) {
-    for &address in &call.channels[..call.count as usize] {
-        log_one(entry, kind, address, call.library, flag::ASSUMED);
+impl Call {
+    fn objects(&self) -> &[u64] {
+        &self.objects[..self.count as usize]
+    }
+
+    fn channels(&self) -> &[u64] {
+        match self.shared_channel {
+            0 => self.objects(),
+            _ => core::slice::from_ref(&self.shared_channel),
+        }
+    }
+
+    /// Logs what the call hands over, or takes.
+    unsafe fn log(&self, entry: &Entry, kind: Kind) {
+        for &address in self.channels() {
+            log_one(entry, kind, address, self.library, flag::ASSUMED);
+        }
+    }
+
+    /// Logs the objects that the library may have looked at by now.
+    unsafe fn log_objects(&self, entry: &Entry) {
+        for &address in self.objects() {
+            entry.log_unplanned(Kind::Argument, address, None);
+        }
     }
 }
 
@@ -118,7 +142,8 @@ pub unsafe fn acquire_last(thread: *mut Thread) {
     boundary.is_due = false;
     let call = boundary.last;
     let entry = ManuallyDrop::new(Entry { thread, code: call.code });
-    log_all(&entry, Kind::Receive, &call);
+    call.log(&entry, Kind::Receive);
+    call.log_objects(&entry);
 }
 
 /// The call of a library that a signal handler interrupts in `thread`: what the handler does comes while
@@ -174,12 +199,12 @@ pub unsafe fn left(thread: *mut Thread) {
     boundary.depth -= 1;
     boundary.last = callback.outer;
     let Callback { channel, flags, code, .. } = callback;
-    if flags & flag::ASSUMED != 0 && boundary.last.count == 0 {
-        boundary.last = Call { channels: [channel, 0, 0], count: 1, library: code, code };
+    if flags & flag::ASSUMED != 0 && boundary.last.channels().is_empty() {
+        boundary.last = Call { shared_channel: channel, library: code, code, ..boundary.last };
     }
     let entry = ManuallyDrop::new(Entry { thread, code });
     log_one(&entry, Kind::Send, channel, code, flags);
-    if boundary.last.count > 0 {
+    if !boundary.last.channels().is_empty() {
         await_end(thread);
     }
 }
@@ -305,20 +330,18 @@ unsafe extern "C" fn crossing(stub: *const Stub, arguments: *const [usize; 6], c
     thread::set_caller(code);
     let Some(entry) = log::enter(code) else { return };
     let object = &*(*stub).object;
-    let mut call =
-        Call { channels: [0; CHANNELS_MAX], count: 0, library: (*stub).target as u64, code };
-    if !object.can_synchronize() {
-        let is_object = |&&word: &&usize| (1 << 16..1 << 47).contains(&(word as u64));
-        let words = *arguments;
-        for &word in words[..CHANNELS_MAX].iter().filter(is_object) {
-            call.channels[call.count as usize] = word as u64;
-            call.count += 1;
-        }
+    let library = (*stub).target as u64;
+    let mut call = Call { shared_channel: 0, objects: [0; OBJECTS_MAX], count: 0, library, code };
+    let is_object = |&&word: &&usize| (1 << 16..1 << 47).contains(&(word as u64));
+    let words = *arguments;
+    for &word in words[..OBJECTS_MAX].iter().filter(is_object) {
+        call.objects[call.count as usize] = word as u64;
+        call.count += 1;
     }
-    if call.count == 0 {
-        (call.channels[0], call.count) = (group_channel(object), 1);
+    if object.can_synchronize() || call.count == 0 {
+        call.shared_channel = group_channel(object);
     }
-    log_all(&entry, Kind::Send, &call);
+    call.log(&entry, Kind::Send);
     (*entry.thread).boundary.last = call;
     await_end(entry.thread);
 }

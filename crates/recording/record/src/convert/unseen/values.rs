@@ -231,9 +231,9 @@ impl Values {
 
     fn change_blocks(&mut self, event: &Event) {
         let Some(change) = self.blocks.step(event) else { return };
-        let Change { born, ended, range, released, lost } = change;
         self.renewed.clear();
-        self.renewed.extend(ended.iter().map(|piece| (piece.start, piece.end)).chain(range));
+        self.renewed.extend(change.renewed());
+        let Change { born, released, lost, .. } = change;
         for (start, end) in self.renewed.clone() {
             self.renew(start, end);
         }
