@@ -274,7 +274,7 @@ impl WordLocks {
         }
         let start = access.start.saturating_sub(7);
         for (&address, word) in self.words.range_mut(start..access.end) {
-            let end = address + (1 << word.size);
+            let end = address.saturating_add(1 << word.size);
             if end <= access.start || Some(address) == except {
                 continue;
             }

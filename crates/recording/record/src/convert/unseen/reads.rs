@@ -76,8 +76,8 @@ impl AtomicWrites {
         let Self { last, blocks, acquired } = self;
         let range = match blocks.holding(address) {
             Some(block) if block.end - block.start <= OBJECT_BYTES => block.start..block.end,
-            Some(block) => address..block.end.min(address + OBJECT_BYTES),
-            None => address..address + OBJECT_BYTES,
+            Some(block) => address..block.end.min(address.saturating_add(OBJECT_BYTES)),
+            None => address..address.saturating_add(OBJECT_BYTES),
         };
         let writes = last.range(range).flat_map(|(_, writers)| writers);
         for &(writer, until) in writes.filter(|&&(writer, _)| writer != thread) {
