@@ -1,10 +1,27 @@
 //! Happens-before pair by pair, straight from its definition: cubic, for tests.
 
+use reweave_base::Id;
 use reweave_trace::{
-    AccessOp, BarrierOp, ConditionOp, EventId, LockOp, ObjectOp, Op, SemaphoreOp, ThreadOp, Trace,
+    BarrierOp, ConditionOp, EventId, LockOp, ObjectOp, Op, SemaphoreOp, ThreadId, ThreadOp, Trace,
 };
 
+use crate::memory_orders::{Sequence, synchronizes};
 use crate::relation::Order;
+
+/// The observed order.
+impl Sequence for Trace {
+    fn op(&self, place: usize) -> Op {
+        self.event(EventId::from_index(place)).op
+    }
+
+    fn thread(&self, place: usize) -> ThreadId {
+        self.event(EventId::from_index(place)).thread
+    }
+
+    fn seen(&self, place: usize) -> Option<usize> {
+        self.writer(EventId::from_index(place)).map(Id::index)
+    }
+}
 
 /// Happens-before over all events of `trace`.
 #[must_use]
@@ -46,10 +63,9 @@ pub fn is_edge(trace: &Trace, early: EventId, late: EventId) -> bool {
         (Op::Semaphore(SemaphoreOp::Post, _), Op::Semaphore(SemaphoreOp::Take, _)) => {
             signals.post(late) == Some(early)
         }
-        (
-            Op::Access(AccessOp::AtomicWrite(_) | AccessOp::AtomicUpdate(_), _),
-            Op::Access(AccessOp::AtomicRead(_) | AccessOp::AtomicUpdate(_), _),
-        ) => trace.writer(late) == Some(early),
+        (Op::Access(..) | Op::Fence(_), Op::Access(..) | Op::Fence(_)) => {
+            synchronizes(trace, early.index(), late.index())
+        }
         (Op::Object(ObjectOp::Alloc, born), Op::Object(ObjectOp::Free, ended)) => born == ended,
         _ => false,
     }

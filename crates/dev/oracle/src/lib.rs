@@ -11,6 +11,7 @@
 //! | [`reachable`] | every state that a correct reordering reaches, races and deadlocks among them |
 //! | [`query`] | whether a correct reordering meets a query |
 //! | [`hb`], [`shb`], [`cp`], [`wcp`] | the relations, pair by pair, each an [`Order`](relation::Order) |
+//! | [`memory_orders`] | happens-before of an order of events, by memory orders; all pairs that some order leaves unordered |
 //! | [`mhb`] | must-happen-before: what every correct reordering keeps |
 //! | [`cut_order`], [`cuts`] | the trace-order-preserving relation; consistent cuts of a poset |
 //! | [`predicate`] | predicates over global states |
@@ -40,6 +41,7 @@ pub mod cuts;
 pub mod deadlocks;
 pub mod hb;
 pub mod mats;
+pub mod memory_orders;
 pub mod mhb;
 pub mod ndseq;
 pub mod nondeterminism;

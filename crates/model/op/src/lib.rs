@@ -79,6 +79,20 @@ impl MemoryOrder {
             Self::AcqRel => "acqrel",
         }
     }
+
+    /// Whether a read or fence with it comes after the release whose value is seen.
+    #[inline]
+    #[must_use]
+    pub const fn acquires(self) -> bool {
+        matches!(self, Self::SeqCst | Self::Acquire | Self::AcqRel)
+    }
+
+    /// Whether what came before a write or fence with it comes before who acquires the value.
+    #[inline]
+    #[must_use]
+    pub const fn releases(self) -> bool {
+        matches!(self, Self::SeqCst | Self::Release | Self::AcqRel)
+    }
 }
 
 /// What one event did.
@@ -479,7 +493,19 @@ impl AccessOp {
     #[inline]
     #[must_use]
     pub const fn is_atomic(self) -> bool {
-        matches!(self, Self::AtomicRead(_) | Self::AtomicWrite(_) | Self::AtomicUpdate(_))
+        self.order().is_some()
+    }
+
+    /// Its memory order, if it is atomic.
+    #[inline]
+    #[must_use]
+    pub const fn order(self) -> Option<MemoryOrder> {
+        match self {
+            Self::AtomicRead(order) | Self::AtomicWrite(order) | Self::AtomicUpdate(order) => {
+                Some(order)
+            }
+            Self::Read | Self::Write | Self::UnknownRead => None,
+        }
     }
 }
 

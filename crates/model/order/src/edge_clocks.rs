@@ -15,7 +15,7 @@ use reweave_base::{FxHashMap, IndexVec};
 use reweave_trace::views::GenerationId;
 use reweave_trace::{
     AccessOp, BarrierOp, ConditionOp, Event, EventId, LockId, LockOp, ObjectId, ObjectOp, Op,
-    OpCode, OpKind, SemaphoreOp, ThreadId, ThreadOp, Trace, VarId,
+    OpCode, OpKind, SemaphoreOp, ThreadId, ThreadOp, Trace,
 };
 
 use crate::clock::VectorClock;
@@ -25,10 +25,8 @@ use crate::clock::VectorClock;
 pub(crate) struct EdgeClocks {
     threads: IndexVec<ThreadId, VectorClock>,
     locks: IndexVec<LockId, LockClocks>,
-    /// Of the last write, where it was atomic.
-    atomics: IndexVec<VarId, Option<Sent>>,
-    /// [`OVERWRITES`] once there was an atomic write, else nothing.
-    overwrites: u32,
+    /// Of atomic writes and fences that release, while someone has still to acquire them.
+    atomics: FxHashMap<EventId, VectorClock>,
     births: IndexVec<ObjectId, Option<Sent>>,
     /// Of notifies, and how many that each woke have still to wake.
     notifies: FxHashMap<EventId, (VectorClock, usize)>,
@@ -66,7 +64,7 @@ struct LockClocks {
     last: Option<(ThreadId, u32)>,
 }
 
-/// The kinds at which edges start or end, as a set of bits; but for [`OVERWRITES`].
+/// The kinds at which edges start or end, as a set of bits.
 const EDGES: u32 = {
     let mut kinds = 0;
     let mut at = 0;
@@ -74,19 +72,16 @@ const EDGES: u32 = {
         kinds |= (has_edge(OpKind::ALL[at]) as u32) << at;
         at += 1;
     }
-    kinds & !OVERWRITES
+    kinds
 };
-
-/// A plain write ends what an atomic one before it sent, where there are any.
-const OVERWRITES: u32 = 1 << OpKind::Write as u32;
 
 /// Whether edges start or end at events of `kind`.
 const fn has_edge(kind: OpKind) -> bool {
     use OpKind::*;
     match kind {
-        Read | UnknownRead | Fence | Request | RequestExclusive | Wait | Timeout | Begin | End
+        Read | UnknownRead | Write | Request | RequestExclusive | Wait | Timeout | Begin | End
         | Branch | Let => false,
-        Write | AtomicRead | AtomicWrite | AtomicUpdate | Acquire | Release | AcquireShared
+        Fence | AtomicRead | AtomicWrite | AtomicUpdate | Acquire | Release | AcquireShared
         | ReleaseShared | Fork | Join | Wake | Notify | NotifyAll | Arrive | Depart | Post
         | Take | Alloc | Free => true,
     }
@@ -101,8 +96,8 @@ impl EdgeClocks {
 
     /// Whether [`Self::receive`] and [`Self::send`] would do nothing for an event of `code`.
     #[inline]
-    pub(crate) const fn is_silent(&self, code: OpCode) -> bool {
-        (EDGES | self.overwrites) >> code.kind() as u32 & 1 == 0
+    pub(crate) const fn is_silent(code: OpCode) -> bool {
+        EDGES >> code.kind() as u32 & 1 == 0
     }
 
     /// Adds one event to the clock of `thread`.
@@ -193,9 +188,15 @@ impl EdgeClocks {
                     posted.arrive(thread, clock);
                 }
             }
-            Op::Access(AccessOp::AtomicRead(_) | AccessOp::AtomicUpdate(_), var) => {
-                if let Some(written) = self.atomics.get_or_default(var) {
-                    written.arrive(thread, clock);
+            Op::Access(AccessOp::AtomicRead(_) | AccessOp::AtomicUpdate(_), _) | Op::Fence(_) => {
+                let synchronization = trace.synchronization();
+                for release in synchronization.acquired(event) {
+                    if let Some(released) = self.atomics.get(release) {
+                        clock.join(released);
+                    }
+                    if synchronization.last_use(*release) == Some(event) {
+                        self.atomics.remove(release);
+                    }
                 }
             }
             Op::Object(ObjectOp::Free, object) => {
@@ -207,7 +208,6 @@ impl EdgeClocks {
                 AccessOp::Read | AccessOp::Write | AccessOp::UnknownRead | AccessOp::AtomicWrite(_),
                 _,
             )
-            | Op::Fence(_)
             | Op::Lock(
                 LockOp::Release
                 | LockOp::ReleaseShared
@@ -262,21 +262,18 @@ impl EdgeClocks {
                     self.posts.insert(event, Sent { by: thread, clock: hard.clone() });
                 }
             }
-            Op::Access(AccessOp::AtomicWrite(_) | AccessOp::AtomicUpdate(_), var) => {
-                self.overwrites = OVERWRITES;
-                replace(self.atomics.get_or_default(var), thread, hard);
-            }
-            // An atomic read that sees a plain write is ordered by nothing.
-            Op::Access(AccessOp::Write, var) => {
-                if self.atomics.get(var).is_some() {
-                    self.atomics[var] = None;
+            Op::Access(AccessOp::AtomicWrite(_) | AccessOp::AtomicUpdate(_), _) | Op::Fence(_) => {
+                if trace.synchronization().last_use(event).is_some() {
+                    self.atomics.insert(event, hard.clone());
                 }
             }
             Op::Object(ObjectOp::Alloc, object) => {
                 replace(self.births.get_or_default(object), thread, hard);
             }
-            Op::Access(AccessOp::Read | AccessOp::UnknownRead | AccessOp::AtomicRead(_), _)
-            | Op::Fence(_)
+            Op::Access(
+                AccessOp::Read | AccessOp::Write | AccessOp::UnknownRead | AccessOp::AtomicRead(_),
+                _,
+            )
             | Op::Lock(
                 LockOp::Acquire
                 | LockOp::AcquireShared

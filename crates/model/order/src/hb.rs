@@ -7,7 +7,8 @@
 //! - a fork before its thread's events, and those before a join of the thread;
 //! - a notify before the wake it caused; all arrivals of a barrier's generation before its departures
 //!   and before the arrivals of the next; a post before the take that used it;
-//! - an atomic write before an atomic read that sees it, whatever their memory orders;
+//! - an atomic write, or a release fence before it, before an atomic read that sees its value or what
+//!   read-modify-writes made of it, or an acquire fence after that, as their memory orders say;
 //! - the birth of an object before its end.
 //!
 //! [`HappensBefore::advance`] takes the events one by one in observed order and gives each one's
@@ -73,7 +74,7 @@ impl HappensBefore {
         let columns = trace.columns();
         let code = columns.codes[event.index()];
         let thread = ThreadId::from_index(columns.threads[event.index()] as usize);
-        if self.clocks.is_silent(code) {
+        if EdgeClocks::is_silent(code) {
             return self.clocks.tick(thread);
         }
         let lock = || LockId::from_index(columns.operands[event.index()] as usize);
@@ -151,7 +152,7 @@ impl Segments {
     pub fn advance(&mut self, trace: &Trace, event: EventId) -> bool {
         let columns = trace.columns();
         let code = columns.codes[event.index()];
-        if self.clocks.is_silent(code) {
+        if EdgeClocks::is_silent(code) {
             return false;
         }
         let thread = ThreadId::from_index(columns.threads[event.index()] as usize);

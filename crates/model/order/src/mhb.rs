@@ -145,6 +145,19 @@ impl<'t> MustHappenBefore<'t> {
         Self::swept(trace, &[], Posts::Any)
     }
 
+    /// What happens before each event in every correct reordering that runs both, whatever comes
+    /// first at locks: an atomic read comes after a write that it saw only if their memory orders
+    /// say so. Takes may use any post.
+    #[must_use]
+    pub fn synchronized(trace: &'t Trace) -> Self {
+        let mut sweep = Sweep::new(trace, Posts::Any);
+        sweep.goes_by_memory_orders = true;
+        for (id, event) in trace.events() {
+            sweep.step(id, event.thread, event.op, false);
+        }
+        sweep.order
+    }
+
     fn swept(trace: &'t Trace, free: &[EventId], posts: Posts) -> Self {
         let mut sweep = Sweep::new(trace, posts);
         for (id, event) in trace.events() {
@@ -284,6 +297,7 @@ struct Sweep<'t> {
     latest: IndexVec<ThreadId, (RowId, u32)>,
     /// What a generation of a barrier passes on to those that wait for it.
     generations: FxHashMap<GenerationId, RowId>,
+    goes_by_memory_orders: bool,
     /// Buffer for the clock that is being made.
     row: Vec<u32>,
 }
@@ -302,7 +316,8 @@ impl<'t> Sweep<'t> {
             posts,
         };
         let latest = IndexVec::from_elem((nothing, 0), threads_count);
-        Self { order, latest, generations: FxHashMap::default(), row: Vec::new() }
+        let generations = FxHashMap::default();
+        Self { order, latest, generations, goes_by_memory_orders: false, row: Vec::new() }
     }
 
     fn step(&mut self, id: EventId, thread: ThreadId, op: Op, is_free: bool) {
@@ -315,17 +330,28 @@ impl<'t> Sweep<'t> {
             self.order.starts[thread] = next;
         }
         if op.is_read() {
-            if let Some(writer) = self.order.trace.writer(id).filter(|_| !is_free) {
+            if let Some(writer) = self.order.trace.writer(id).filter(|_| !is_free)
+                && !(self.goes_by_memory_orders && self.is_atomic(id, writer))
+            {
                 next = self.join(next, thread, writer);
             }
         } else if !op.is_write() {
             next = self.receive(next, thread, id, op);
+        }
+        if self.goes_by_memory_orders {
+            for &release in self.order.trace.synchronization().acquired(id) {
+                next = self.join(next, thread, release);
+            }
         }
         // The past of a thread's start is kept apart from that of its first event.
         if next != row {
             self.order.changes[thread].push(Change { position, row: next });
         }
         self.latest[thread] = (next, position + 1);
+    }
+
+    fn is_atomic(&self, read: EventId, write: EventId) -> bool {
+        [read, write].iter().all(|&access| self.order.trace.event(access).op.is_atomic())
     }
 
     /// `row` with the direct predecessors of `op`, no access, and their pasts.

@@ -8,8 +8,8 @@
 //! So an access is tested against what comes before it *but for* the edge from the write that it
 //! saw, and [`SchedulableHappensBefore::advance`] gives the clock of just that.
 //!
-//! Reads of unknown writers (`r?`) come after no write. An atomic read comes after an atomic write
-//! that it sees by happens-before already.
+//! Reads of unknown writers (`r?`) come after no write. An atomic read comes after the write that it
+//! sees whatever their memory orders.
 //!
 //! Promise: two conflicting accesses that are unordered in this sense race in a correct reordering,
 //! every such pair and not only the first. What comes before either, without the two themselves, is
@@ -57,6 +57,8 @@ pub struct SchedulableHappensBefore {
     writes: IndexVec<VarId, LastWrite>,
     /// The clock that the last event is tested against, if its thread's has moved on.
     tested: VectorClock,
+    /// Whether an atomic read comes after an atomic write that it saw only if it acquires it.
+    goes_by_memory_orders: bool,
 }
 
 /// The last write of a variable.
@@ -64,6 +66,7 @@ pub struct SchedulableHappensBefore {
 struct LastWrite {
     /// By whom, and its number in that thread: enough to tell who has seen it.
     by: Option<(ThreadId, u32)>,
+    is_atomic: bool,
     clock: VectorClock,
 }
 
@@ -93,7 +96,15 @@ impl SchedulableHappensBefore {
     #[must_use]
     pub fn new() -> Self {
         let (writes, tested) = (IndexVec::new(), VectorClock::default());
-        Self { clocks: EdgeClocks::closed(), writes, tested }
+        Self { clocks: EdgeClocks::closed(), writes, tested, goes_by_memory_orders: false }
+    }
+
+    /// The same, but an atomic read comes after an atomic write that it saw only if their memory
+    /// orders say so. What this leaves unordered is unordered in the observed run itself, though
+    /// perhaps no run brings it together.
+    #[must_use]
+    pub fn by_memory_orders() -> Self {
+        Self { goes_by_memory_orders: true, ..Self::new() }
     }
 
     /// Takes the next event of `trace` in observed order and gives the clock that it is tested
@@ -104,7 +115,7 @@ impl SchedulableHappensBefore {
         let code = columns.codes[event.index()];
         let thread = ThreadId::from_index(columns.threads[event.index()] as usize);
         let operand = columns.operands[event.index()] as usize;
-        if !self.clocks.is_silent(code) {
+        if !EdgeClocks::is_silent(code) {
             return match code.kind() {
                 OpKind::Acquire => {
                     self.clocks.acquire(thread, LockId::from_index(operand));
@@ -121,7 +132,9 @@ impl SchedulableHappensBefore {
             OpKind::Read => self.read(thread, VarId::from_index(operand)),
             OpKind::Write => {
                 let clock = self.clocks.tick(thread);
-                self.writes.get_or_default(VarId::from_index(operand)).replace(thread, clock);
+                let last = self.writes.get_or_default(VarId::from_index(operand));
+                last.replace(thread, clock);
+                last.is_atomic = false;
                 clock
             }
             _ => self.clocks.tick(thread),
@@ -152,13 +165,16 @@ impl SchedulableHappensBefore {
         self.tested.copy_from(&clock);
         if let Some(var) = happening.op.var() {
             let last = self.writes.get_or_default(var);
+            let is_weak = self.goes_by_memory_orders && last.is_atomic && happening.op.is_atomic();
             if happening.op.is_read()
+                && !is_weak
                 && let Some(written) = last.unseen_by(&clock)
             {
                 clock.join(written);
             }
             if happening.op.is_write() {
                 last.replace(thread, &clock);
+                last.is_atomic = happening.op.is_atomic();
             }
         }
         self.clocks.send(trace, event, happening, &clock, &clock);

@@ -57,8 +57,6 @@ pub struct WeakCausallyPrecedes {
     accesses: Accesses,
     /// The edges of no lock and no fork or join.
     clocks: EdgeClocks,
-    /// Whether there was an atomic write, which a plain one would cover.
-    has_atomics: bool,
     /// Buffer for a clock that arrives along such an edge.
     arriving: VectorClock,
 }
@@ -111,7 +109,6 @@ impl WeakCausallyPrecedes {
             locks: locks(trace),
             accesses: Accesses::new(trace),
             clocks: EdgeClocks::default(),
-            has_atomics: false,
             arriving: VectorClock::default(),
         }
     }
@@ -125,13 +122,7 @@ impl WeakCausallyPrecedes {
         let Event { thread, op, .. } = happening;
         self.threads[thread].time += 1;
         match op {
-            Op::Access(AccessOp::Read | AccessOp::UnknownRead, var) => {
-                self.access(thread, var, class(op));
-            }
-            Op::Access(AccessOp::Write, var) => {
-                if self.has_atomics {
-                    self.send(trace, event, happening);
-                }
+            Op::Access(AccessOp::Read | AccessOp::UnknownRead | AccessOp::Write, var) => {
                 self.access(thread, var, class(op));
             }
             Op::Access(
@@ -141,7 +132,6 @@ impl WeakCausallyPrecedes {
                 self.receive(trace, event, happening);
                 self.access(thread, var, class(op));
                 if op.is_write() {
-                    self.has_atomics = true;
                     self.send(trace, event, happening);
                 }
             }
@@ -162,12 +152,11 @@ impl WeakCausallyPrecedes {
             | Op::Object(ObjectOp::Alloc, _) => {
                 self.send(trace, event, happening);
             }
-            Op::Barrier(BarrierOp::Arrive, _) => {
+            Op::Barrier(BarrierOp::Arrive, _) | Op::Fence(_) => {
                 self.receive(trace, event, happening);
                 self.send(trace, event, happening);
             }
-            Op::Fence(_)
-            | Op::Lock(LockOp::Request | LockOp::RequestExclusive, _)
+            Op::Lock(LockOp::Request | LockOp::RequestExclusive, _)
             | Op::Condition(ConditionOp::Wait | ConditionOp::Timeout, _)
             | Op::Marker(_) => {}
         }

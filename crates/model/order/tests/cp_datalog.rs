@@ -9,8 +9,8 @@ use reweave_base::Id;
 use reweave_order::cp::CausallyPrecedes;
 use reweave_testkit::{Shape, soak, traces};
 use reweave_trace::{
-    AccessOp, BarrierOp, ConditionOp, Event, EventId, LockId, LockOp, ObjectOp, Op, SemaphoreOp,
-    ThreadId, ThreadOp, Trace,
+    BarrierOp, ConditionOp, Event, EventId, LockId, LockOp, ObjectOp, Op, SemaphoreOp, ThreadId,
+    ThreadOp, Trace,
 };
 
 ascent! {
@@ -163,14 +163,9 @@ fn is_hard(trace: &Trace, early: EventId, late: EventId) -> bool {
             generation.is_some_and(|generation| generation.arrivals.contains(&early))
         }
         (_, Op::Semaphore(SemaphoreOp::Take, _)) => signals.post(late) == Some(early),
-        (
-            Op::Access(AccessOp::AtomicWrite(_) | AccessOp::AtomicUpdate(_), x),
-            Op::Access(AccessOp::AtomicRead(_) | AccessOp::AtomicUpdate(_), y),
-        ) => {
-            let is_write = |&(id, event): &(EventId, Event)| {
-                early < id && id < late && event.op.is_write() && event.op.var() == Some(x)
-            };
-            x == y && !trace.events().any(|entry| is_write(&entry))
+        // What synchronizes by memory orders, the definition of happens-before says.
+        (Op::Access(..) | Op::Fence(_), Op::Access(..) | Op::Fence(_)) => {
+            reweave_oracle::hb::is_edge(trace, early, late)
         }
         (Op::Object(ObjectOp::Alloc, born), Op::Object(ObjectOp::Free, ended)) => born == ended,
         _ => false,

@@ -9,6 +9,7 @@
 //! | [`Trace::sections`] | from which acquire to which release was a lock held |
 //! | [`Trace::lifetime`] | where does a thread start and end |
 //! | [`Trace::signals`] | which notify, arrivals or post let an event happen |
+//! | [`Trace::synchronization`] | which atomic writes and fences does an event acquire |
 //!
 //! All are linear in the events, but for waits, which cost n log n in the events on conditions.
 
@@ -16,6 +17,7 @@ mod lifetimes;
 mod reads_from;
 mod sections;
 mod signals;
+mod synchronization;
 mod writes;
 
 use std::sync::OnceLock;
@@ -25,6 +27,7 @@ use reweave_base::{CsrTable, Id, IndexVec};
 pub use lifetimes::Lifetime;
 pub use sections::{CriticalSection, Mode, SectionId, Sections};
 pub use signals::{Generation, GenerationId, Signals};
+pub use synchronization::Synchronization;
 pub use writes::{WriteList, Writes};
 
 use crate::op::{EventId, ThreadId, VarId};
@@ -40,6 +43,7 @@ pub(crate) struct Views {
     sections: OnceLock<Sections>,
     lifetimes: OnceLock<IndexVec<ThreadId, Lifetime>>,
     signals: OnceLock<Signals>,
+    synchronization: OnceLock<Synchronization>,
 }
 
 #[derive(Debug)]
@@ -127,5 +131,11 @@ impl Trace {
     #[must_use]
     pub fn signals(&self) -> &Signals {
         self.views.signals.get_or_init(|| Signals::new(self))
+    }
+
+    /// Which atomic writes and fences synchronize with which reads and fences.
+    #[must_use]
+    pub fn synchronization(&self) -> &Synchronization {
+        self.views.synchronization.get_or_init(|| Synchronization::new(self))
     }
 }

@@ -161,10 +161,8 @@ pub(super) struct Scan<'a> {
     accesses: Accesses,
     alone: IndexVec<LockId, Option<Hold>>,
     together: IndexVec<LockId, Vec<Hold>>,
-    /// Of the last write of a variable, where it was atomic.
-    atomics: IndexVec<VarId, Option<MessageId>>,
     births: IndexVec<ObjectId, Option<MessageId>>,
-    /// Of notifies and posts.
+    /// Of notifies, posts, atomic writes and fences.
     signals: FxHashMap<EventId, MessageId>,
 }
 
@@ -187,7 +185,6 @@ impl<'a> Scan<'a> {
             accesses: Accesses { log },
             alone: IndexVec::from_elem(None, locks),
             together: IndexVec::from_elem(Vec::new(), locks),
-            atomics: IndexVec::new(),
             births: IndexVec::new(),
             signals: FxHashMap::default(),
         };
@@ -211,24 +208,11 @@ impl<'a> Scan<'a> {
 
     fn take(&mut self, at: At, op: Op) {
         match op {
-            // An atomic read that sees a plain write is ordered by nothing.
-            Op::Access(AccessOp::Write, var) => {
-                if self.atomics.get(var).is_some() {
-                    self.atomics[var] = None;
-                }
-            }
-            Op::Access(AccessOp::AtomicRead(_), var) => {
-                let written = *self.atomics.get_or_default(var);
-                self.receive(at, written);
-            }
-            Op::Access(AccessOp::AtomicWrite(_), var) => {
-                *self.atomics.get_or_default(var) = Some(self.send(at));
-            }
-            Op::Access(AccessOp::AtomicUpdate(_), var) => {
-                let written = *self.atomics.get_or_default(var);
-                self.receive(at, written);
-                self.atomics[var] = Some(self.send(at));
-            }
+            Op::Access(
+                AccessOp::AtomicRead(_) | AccessOp::AtomicWrite(_) | AccessOp::AtomicUpdate(_),
+                _,
+            )
+            | Op::Fence(_) => self.synchronize(at),
             Op::Lock(LockOp::Acquire, lock) => self.acquire(at, lock, false),
             Op::Lock(LockOp::AcquireShared, lock) => self.acquire(at, lock, true),
             Op::Lock(LockOp::Release, lock) => self.release(at, lock, false),
@@ -269,11 +253,23 @@ impl<'a> Scan<'a> {
                 let born = self.births.get_or_default(object).take();
                 self.receive(at, born);
             }
-            Op::Access(AccessOp::Read | AccessOp::UnknownRead, _)
-            | Op::Fence(_)
+            Op::Access(AccessOp::Read | AccessOp::Write | AccessOp::UnknownRead, _)
             | Op::Lock(LockOp::Request | LockOp::RequestExclusive, _)
             | Op::Condition(ConditionOp::Wait | ConditionOp::Timeout, _)
             | Op::Marker(_) => {}
+        }
+    }
+
+    /// An atomic access or a fence.
+    fn synchronize(&mut self, at: At) {
+        let synchronization = self.trace.synchronization();
+        for release in synchronization.acquired(at.event) {
+            let sent = self.signals.get(release).copied();
+            self.receive(at, sent);
+        }
+        if synchronization.last_use(at.event).is_some() {
+            let message = self.send(at);
+            self.signals.insert(at.event, message);
         }
     }
 

@@ -1,0 +1,164 @@
+//! Which atomic writes and fences does an atomic read or fence synchronize with?
+//!
+//! By C11 and C++20: an atomic read that acquires comes after the releases of the write that it saw,
+//! and so does an acquire fence after a read that does not. A write releases if its memory order does,
+//! or by the last release fence of its thread before it. A read-modify-write passes on what the write
+//! that it saw released (a release sequence). A plain write releases nothing.
+//!
+//! Of several releases of one thread the last says it for all, and one that acquired others says it
+//! for these.
+
+use reweave_base::{FxHashMap, IndexVec};
+
+use crate::op::{AccessOp, EventId, MemoryOrder, Op, ThreadId, VarId};
+use crate::trace::Trace;
+
+/// Who synchronizes with whom by atomics and fences.
+#[derive(Debug, Default)]
+pub struct Synchronization {
+    releases: Vec<EventId>,
+    /// Where in `releases` those stand that an event acquires.
+    rows: FxHashMap<EventId, (u32, u32)>,
+    /// The last event that acquires each.
+    last_uses: FxHashMap<EventId, EventId>,
+    is_weak: bool,
+}
+
+impl Synchronization {
+    pub(super) fn new(trace: &Trace) -> Self {
+        let mut sweep = Sweep::default();
+        for (id, event) in trace.events() {
+            match event.op {
+                Op::Access(access, var) => sweep.access(id, event.thread, access, var),
+                Op::Fence(order) => sweep.fence(id, event.thread, order),
+                _ => {}
+            }
+        }
+        sweep.found
+    }
+
+    /// The releases that `event`, an atomic read or a fence, comes after: one per thread at most.
+    #[inline]
+    #[must_use]
+    pub fn acquired(&self, event: EventId) -> &[EventId] {
+        let row = self.rows.get(&event);
+        row.map_or(&[], |&(from, to)| &self.releases[from as usize..to as usize])
+    }
+
+    /// The last event that acquires `release`, if any does.
+    #[inline]
+    #[must_use]
+    pub fn last_use(&self, release: EventId) -> Option<EventId> {
+        self.last_uses.get(&release).copied()
+    }
+
+    /// Whether some atomic read sees an atomic write of another thread without coming after it by their
+    /// memory orders alone.
+    #[must_use]
+    pub const fn is_weak(&self) -> bool {
+        self.is_weak
+    }
+}
+
+/// Releases, of each thread the last.
+type Releases = Vec<(ThreadId, EventId)>;
+
+fn add(releases: &mut Releases, others: &[(ThreadId, EventId)]) {
+    for &(thread, event) in others {
+        match releases.iter_mut().find(|(of, _)| *of == thread) {
+            Some((_, last)) => *last = event.max(*last),
+            None => releases.push((thread, event)),
+        }
+    }
+}
+
+/// What the last write of a variable passes on.
+#[derive(Clone, Debug, Default)]
+struct Value {
+    /// Who wrote it, if by an atomic write, and whether that releases by itself.
+    writer: Option<(ThreadId, bool)>,
+    releases: Releases,
+}
+
+#[derive(Debug, Default)]
+struct Sweep {
+    found: Synchronization,
+    values: IndexVec<VarId, Value>,
+    /// The last release fence of each thread.
+    fences: IndexVec<ThreadId, Option<EventId>>,
+    /// What each thread has seen and not acquired.
+    unacquired: IndexVec<ThreadId, Releases>,
+}
+
+impl Sweep {
+    fn access(&mut self, id: EventId, thread: ThreadId, access: AccessOp, var: VarId) {
+        match access {
+            AccessOp::Read | AccessOp::UnknownRead => {}
+            AccessOp::Write => *self.values.get_or_default(var) = Value::default(),
+            AccessOp::AtomicRead(order) => {
+                let value = std::mem::take(self.values.get_or_default(var));
+                self.read(id, thread, order, &value);
+                self.values[var] = value;
+            }
+            AccessOp::AtomicWrite(order) => {
+                let releases = Releases::from_iter(self.own_release(id, thread, order));
+                let writer = Some((thread, order.releases()));
+                *self.values.get_or_default(var) = Value { writer, releases };
+            }
+            AccessOp::AtomicUpdate(order) => {
+                let mut value = std::mem::take(self.values.get_or_default(var));
+                self.read(id, thread, order, &value);
+                if order.acquires() && order.releases() {
+                    value.releases.clear();
+                }
+                add(&mut value.releases, self.own_release(id, thread, order).as_slice());
+                value.writer = Some((thread, order.releases()));
+                self.values[var] = value;
+            }
+        }
+    }
+
+    fn read(&mut self, id: EventId, thread: ThreadId, order: MemoryOrder, value: &Value) {
+        if order.acquires() {
+            self.acquire(id, thread, &value.releases);
+        } else {
+            add(self.unacquired.get_or_default(thread), &value.releases);
+        }
+        let is_weak = |(by, releases)| by != thread && !(releases && order.acquires());
+        self.found.is_weak |= value.writer.is_some_and(is_weak);
+    }
+
+    fn acquire(&mut self, id: EventId, thread: ThreadId, releases: &[(ThreadId, EventId)]) {
+        let from = self.found.releases.len() as u32;
+        for &(_, release) in releases.iter().filter(|(by, _)| *by != thread) {
+            self.found.releases.push(release);
+            self.found.last_uses.insert(release, id);
+        }
+        let to = self.found.releases.len() as u32;
+        if from < to {
+            self.found.rows.insert(id, (from, to));
+        }
+    }
+
+    /// What a write of `order` releases of its own thread.
+    fn own_release(
+        &mut self,
+        id: EventId,
+        thread: ThreadId,
+        order: MemoryOrder,
+    ) -> Option<(ThreadId, EventId)> {
+        let fence = *self.fences.get_or_default(thread);
+        let release = if order.releases() { Some(id) } else { fence };
+        release.map(|release| (thread, release))
+    }
+
+    fn fence(&mut self, id: EventId, thread: ThreadId, order: MemoryOrder) {
+        if order.acquires() {
+            let seen = std::mem::take(self.unacquired.get_or_default(thread));
+            self.acquire(id, thread, &seen);
+        }
+        if order.releases() {
+            *self.fences.get_or_default(thread) = Some(id);
+        }
+    }
+}
