@@ -15,6 +15,7 @@ use reweave_trace::{
     ThreadOp, Trace, VarId,
 };
 
+use crate::memory_orders;
 use crate::observed::{Observed, Wait, acquired, released};
 
 /// Whether `schedule` is a correct reordering of `trace`.
@@ -76,6 +77,12 @@ impl<'a> Definition<'a> {
                 [first, second].into_iter().all(known)
                     && run.are_next(&[*first, *second])
                     && run.conflict(*first, *second)
+            }
+            Goal::Unordered(first, second) => {
+                [first, second].into_iter().all(|&event| run.place(event).is_some())
+                    && run.thread(*first) != run.thread(*second)
+                    && run.conflict(*first, *second)
+                    && !memory_orders::is_ordered(&self.observed, schedule, *first, *second)
             }
             Goal::Deadlock(events) => {
                 events.len() >= 2

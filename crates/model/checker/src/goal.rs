@@ -2,6 +2,7 @@
 
 use reweave_op::{AccessOp, After, ConditionOp, EventId, Goal, Op};
 
+use crate::happens_before;
 use crate::observed::Observed;
 use crate::refusal::{Refusal, Rule};
 use crate::replay::Replay;
@@ -27,6 +28,16 @@ pub(crate) fn check(replay: &Replay<'_>, goal: &Goal) -> Result<(), Refusal> {
             check_next(replay, &[*first, *second])?;
             let conflict = observed.op(*first).conflicts_with(observed.op(*second));
             require(conflict, *first, Rule::NoConflict)
+        }
+        Goal::Unordered(first, second) => {
+            let is_alone = observed.thread(*first) != observed.thread(*second);
+            require(is_alone, *second, Rule::SameThread)?;
+            let conflict = observed.op(*first).conflicts_with(observed.op(*second));
+            require(conflict, *first, Rule::NoConflict)?;
+            for event in [first, second] {
+                require(replay.happened(*event), *event, Rule::OutOfOrder)?;
+            }
+            require(!happens_before::orders(replay, *first, *second), *first, Rule::Ordered)
         }
         Goal::Deadlock(events) => {
             let refusal = Refusal { step: None, event: None, rule: Rule::NoCycle };

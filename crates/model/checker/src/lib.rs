@@ -53,6 +53,7 @@
 //! ```
 
 mod goal;
+mod happens_before;
 mod observed;
 mod refusal;
 mod replay;

@@ -57,6 +57,7 @@ rules! {
     NotEnabled => "it is not its thread's next event, ready to run";
     SameThread => "another of the events belongs to its thread";
     NoConflict => "it does not conflict with the other access";
+    Ordered => "happens-before orders the two accesses";
     NoCycle => "a deadlock takes at least two threads";
     NotBlocked => "it is not blocked by the thread of the next event";
     OutOfOrder => "it did not run, or not in the order claimed";

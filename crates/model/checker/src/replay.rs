@@ -83,6 +83,13 @@ impl<'a> Replay<'a> {
         Some((self.prefix + at, self.steps[at].1))
     }
 
+    /// All that happened, in order, but for the first `count` events.
+    pub(crate) fn events_from(&self, count: usize) -> impl Iterator<Item = EventId> {
+        let steps = self.steps.iter().map(|&(event, _)| event);
+        let steps = steps.skip(count.saturating_sub(self.prefix));
+        (count..self.prefix).map(EventId::from_index).chain(steps)
+    }
+
     /// The next event of `thread`, if it has one left.
     pub(crate) fn next(&self, thread: ThreadId) -> Option<EventId> {
         self.observed.by_thread.row(thread).get(self.done[thread] as usize).copied()

@@ -12,6 +12,7 @@ use reweave_op::{
 };
 
 /// A run, its events written as `thread operation operand`: threads are numbers, things are letters.
+/// A memory order follows the operation after a dot.
 struct Run {
     threads: Vec<u32>,
     codes: Vec<OpCode>,
@@ -26,10 +27,12 @@ impl Run {
         let (mut threads, mut codes, mut operands) = (Vec::new(), Vec::new(), Vec::new());
         for event in text.split(';').map(str::trim).filter(|event| !event.is_empty()) {
             let words: Vec<&str> = event.split(' ').collect();
-            let kind = OpKind::ALL.into_iter().find(|kind| kind.as_str() == words[1]).unwrap();
+            let (word, order) = words[1].split_once('.').unwrap_or((words[1], "seqcst"));
+            let kind = OpKind::ALL.into_iter().find(|kind| kind.as_str() == word).unwrap();
+            let order = MemoryOrder::ALL.into_iter().find(|it| it.as_str() == order).unwrap();
             let first = if kind.operand() == NameKind::Thread { b'1' } else { b'a' };
             threads.push(words[0].parse::<u32>().unwrap() - 1);
-            codes.push(OpCode::new(kind, MemoryOrder::SeqCst));
+            codes.push(OpCode::new(kind, order));
             operands.push(words.get(2).map_or(0, |word| u32::from(word.as_bytes()[0] - first)));
         }
         let (starts, parties) = (Vec::new(), Vec::new());
@@ -384,6 +387,104 @@ fn goals_races() {
     let atomic = Run::new("1 aw a; 2 ar a; 3 r a");
     let refusal = "at the end, event 1: it does not conflict with the other access";
     check_goals(&atomic, &[(&[], race(1, 2), refusal), (&[], race(1, 3), "correct")]);
+}
+
+/// Whether happens-before of `text`, as it stands, orders the first event and the last.
+fn is_ordered(text: &str) -> bool {
+    let run = Run::new(text);
+    let all: Vec<u32> = (1..=run.threads.len() as u32).collect();
+    let goal = Goal::Unordered(event(1), event(all.len() as u32));
+    let mut answers = [vec![], all].map(|schedule| {
+        // Once as a fixed prefix, once step by step.
+        let counts = (0..4).map(|thread| run.threads.iter().filter(|&&it| it == thread).count());
+        let base: Vec<u32> = counts.map(|count| count as u32).collect();
+        run.answer(if schedule.is_empty() { &base } else { &[] }, &schedule, &goal)
+    });
+    answers.sort_unstable();
+    assert_eq!(answers[0], answers[1], "{text}");
+    match answers[0].as_str() {
+        "correct" => false,
+        "at the end, event 1: happens-before orders the two accesses" => true,
+        other => panic!("{text}: {other}"),
+    }
+}
+
+#[test]
+fn goals_unordered() {
+    // The first and the last event are the accesses.
+    let ordered = [
+        "1 w a; 1 aw.release f; 2 ar.acquire f; 2 r a",
+        "1 w a; 1 aw f; 2 ar f; 2 r a",
+        "1 w a; 1 fence.release; 1 aw.relaxed f; 2 ar.relaxed f; 2 fence.acquire; 2 r a",
+        "1 w a; 1 aw.release f; 2 arw.relaxed f; 3 ar.acquire f; 3 r a",
+        "1 w a; 1 aw.release f; 2 ar.acquire f; 2 aw.release g; 3 ar.acquire g; 3 r a",
+        "1 aw.release a; 2 ar.acquire a; 2 r a",
+        "1 w a; 1 aw.release a; 2 ar.acquire a",
+        "1 w a; 1 w b; 2 r b; 2 r a",
+        "1 w a; 1 aw b; 2 r b; 2 r a",
+        "1 w a; 1 w b; 2 ar.relaxed b; 2 r a",
+        "1 w a; 1 acq l; 1 rel l; 2 acq l; 2 rel l; 2 r a",
+        "1 w a; 1 racq l; 1 rrel l; 2 acq l; 2 rel l; 2 r a",
+        "1 w a; 1 acq l; 1 rel l; 2 racq l; 2 rrel l; 2 r a",
+        "1 w a; 1 fork 2; 2 r a",
+        "1 w a; 2 join 1; 2 r a",
+        "1 w a; 1 post s; 2 take s; 2 r a",
+        "1 w a; 1 arrive b; 2 arrive b; 2 depart b; 2 r a",
+        "1 w a; 1 wait c; 2 notify c; 2 r a",
+        "2 w a; 1 wait c; 2 notify c; 1 wake c; 1 r a",
+        "1 w a; 1 alloc o; 2 free o; 2 r a",
+    ];
+    for text in ordered {
+        assert!(is_ordered(text), "{text}");
+    }
+    let unordered = [
+        "1 w a; 2 w a",
+        "1 w a; 1 aw.relaxed f; 2 ar.acquire f; 2 r a",
+        "1 w a; 1 aw.release f; 2 ar.relaxed f; 2 r a",
+        "1 w a; 1 aw.relaxed f; 1 fence.release; 2 ar.acquire f; 2 r a",
+        "1 w a; 1 aw.release f; 2 fence.acquire; 2 ar.relaxed f; 2 r a",
+        "1 w a; 1 fence.acquire; 1 aw.relaxed f; 2 ar.acquire f; 2 r a",
+        "1 w a; 1 aw.release f; 2 ar.relaxed f; 2 fence.release; 2 r a",
+        "1 w a; 1 aw.release f; 2 aw.release f; 3 ar.acquire f; 3 r a",
+        "1 w a; 1 aw.release f; 2 aw.relaxed f; 3 ar.acquire f; 3 r a",
+        "1 w a; 1 aw.relaxed f; 2 arw.acqrel f; 3 ar.acquire f; 3 r a",
+        "1 w a; 1 aw.release f; 2 w f; 3 ar.acquire f; 3 r a",
+        "1 arw.release a; 2 arw.relaxed a; 2 r a; 2 w a",
+        // What the later access itself sees makes no order.
+        "1 w a; 2 r a",
+        "1 w a; 2 ar a",
+        "1 aw a; 2 r a",
+        "1 w a; 1 racq l; 1 rrel l; 2 racq l; 2 rrel l; 2 r a",
+        "1 w a; 1 aw.release f; 2 r a",
+    ];
+    for text in unordered {
+        assert!(!is_ordered(text), "{text}");
+    }
+    let run = Run::new("1 w a; 1 w b; 2 w a; 2 r b");
+    let unordered = |first, second| Goal::Unordered(event(first), event(second));
+    check_goals(
+        &run,
+        &[
+            (&[1, 3], unordered(1, 3), "correct"),
+            (&[3, 1], unordered(1, 3), "correct"),
+            (
+                &[1],
+                unordered(1, 3),
+                "at the end, event 3: it did not run, or not in the order claimed",
+            ),
+            (
+                &[1, 2],
+                unordered(1, 2),
+                "at the end, event 2: another of the events belongs to its thread",
+            ),
+            (
+                &[1, 2, 3],
+                unordered(2, 3),
+                "at the end, event 2: it does not conflict with the other access",
+            ),
+            (&[1], unordered(1, 9), "at the end, event 9: the trace has no such event"),
+        ],
+    );
 }
 
 #[test]

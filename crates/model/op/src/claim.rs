@@ -35,6 +35,9 @@ pub enum Goal {
     Enabled(Vec<EventId>),
     /// Two conflicting accesses of different threads, each its thread's next event.
     Race(EventId, EventId),
+    /// Two conflicting accesses of different threads happened, and happens-before of this very
+    /// order, which goes by memory orders, puts neither before the other.
+    Unordered(EventId, EventId),
     /// Each is its thread's next event and acquires, or requests, a lock that the thread of the
     /// one after it holds, the last one's that of the first.
     Deadlock(Vec<EventId>),
@@ -79,9 +82,11 @@ impl Goal {
         match self {
             Self::Race(first, second) => vec![*first, *second],
             Self::Enabled(events) | Self::Deadlock(events) => events.clone(),
-            Self::Order { .. } | Self::Sees { .. } | Self::Reaches(_) | Self::Leaves { .. } => {
-                Vec::new()
-            }
+            Self::Unordered(..)
+            | Self::Order { .. }
+            | Self::Sees { .. }
+            | Self::Reaches(_)
+            | Self::Leaves { .. } => Vec::new(),
         }
     }
 
@@ -90,6 +95,7 @@ impl Goal {
     pub fn named(&self) -> Vec<EventId> {
         match self {
             Self::Race(..) | Self::Enabled(_) | Self::Deadlock(_) => self.next(),
+            Self::Unordered(first, second) => vec![*first, *second],
             Self::Order { chain, .. } | Self::Reaches(chain) => chain.clone(),
             Self::Sees { read, write, .. } => write.iter().copied().chain([*read]).collect(),
             Self::Leaves { write, .. } => vec![*write],
@@ -103,6 +109,7 @@ impl Goal {
             Self::Order { free, after, .. } => (free.as_slice(), *after),
             Self::Sees { read, after, .. } => (slice::from_ref(read), *after),
             Self::Race(..)
+            | Self::Unordered(..)
             | Self::Enabled(_)
             | Self::Deadlock(_)
             | Self::Reaches(_)

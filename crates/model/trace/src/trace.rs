@@ -6,7 +6,9 @@ use crate::columns::{Columns, Event, Values};
 use crate::ending::RunEnd;
 use crate::flow::Flow;
 use crate::names::Names;
-use crate::op::{BarrierId, ConditionOp, EventId, LockOp, Op, SemaphoreId, ThreadId, VarId};
+use crate::op::{
+    BarrierId, ConditionOp, EventId, LockOp, MemoryOrder, Op, OpCode, SemaphoreId, ThreadId, VarId,
+};
 use crate::origins::Origins;
 use crate::program::Program;
 use crate::repair::{self, Repair};
@@ -66,6 +68,16 @@ impl Declared {
 }
 
 impl Trace {
+    /// The same run, as if all atomic accesses and fences were sequentially consistent.
+    #[must_use]
+    pub fn with_seqcst_atomics(mut self) -> Self {
+        for code in self.columns.codes.iter_mut().filter(|code| code.kind().has_order()) {
+            *code = OpCode::new(code.kind(), MemoryOrder::SeqCst);
+        }
+        self.views = Views::default();
+        self
+    }
+
     /// How many events there are.
     #[inline]
     #[must_use]

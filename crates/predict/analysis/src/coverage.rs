@@ -21,6 +21,9 @@ pub struct Settings {
     pub differing_values: bool,
     /// Take every variable to be read when the run ends, where an analysis asks what reads see.
     pub final_reads: bool,
+    /// Whether all atomic accesses and fences of the trace were made sequentially consistent, whatever
+    /// the program says. Who asks for that gives such a trace.
+    pub seqcst: bool,
     /// How many threads may work at once. The answer does not depend on it.
     pub threads: usize,
 }
@@ -34,6 +37,7 @@ impl Default for Settings {
             window: None,
             differing_values: false,
             final_reads: false,
+            seqcst: false,
             threads: 1,
         }
     }

@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 
 use reweave_base::IndexVec;
 use reweave_order::poset::Relation;
-use reweave_trace::{EventId, SiteId, ThreadId, Trace};
+use reweave_trace::{EventId, MemoryOrder, SiteId, ThreadId, Trace};
 
 use crate::modality::Modality;
 
@@ -19,6 +19,8 @@ pub enum Detail {
     Nondeterminism(Box<Nondeterminism>),
     /// A global state and the predicate that it meets.
     State(Box<GlobalState>),
+    /// Atomic accesses that hand something over and are too weak to order it.
+    MemoryOrders(Vec<WeakAccess>),
 }
 
 impl Detail {
@@ -26,8 +28,8 @@ impl Detail {
     #[must_use]
     pub fn nondeterminism(&self) -> Option<&Nondeterminism> {
         match self {
-            Self::None | Self::State(_) => None,
             Self::Nondeterminism(detail) => Some(detail),
+            Self::None | Self::State(_) | Self::MemoryOrders(_) => None,
         }
     }
 
@@ -35,10 +37,19 @@ impl Detail {
     #[must_use]
     pub fn state(&self) -> Option<&GlobalState> {
         match self {
-            Self::None | Self::Nondeterminism(_) => None,
             Self::State(detail) => Some(detail),
+            Self::None | Self::Nondeterminism(_) | Self::MemoryOrders(_) => None,
         }
     }
+}
+
+/// An atomic access whose memory order does not synchronize, though its value is waited for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WeakAccess {
+    /// The access.
+    pub event: EventId,
+    /// The weakest order that would do.
+    pub needed: MemoryOrder,
 }
 
 /// A global state that meets a predicate, or breaks it if it should always hold.

@@ -195,7 +195,7 @@ impl Kind {
     pub const fn is_shown_by(self, goal: &Goal) -> bool {
         match self {
             Self::Deadlock => matches!(goal, Goal::Deadlock(_)),
-            Self::Race => matches!(goal, Goal::Race(..)),
+            Self::Race => matches!(goal, Goal::Race(..) | Goal::Unordered(..)),
             Self::Atomicity => matches!(goal, Goal::Order { .. }),
             Self::Predicate => matches!(goal, Goal::Reaches(_) | Goal::Race(..)),
             Self::Nondeterminism => matches!(goal, Goal::Sees { .. } | Goal::Leaves { .. }),

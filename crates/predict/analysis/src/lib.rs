@@ -42,7 +42,8 @@ mod subject;
 pub use counter::{Counter, Counters};
 pub use coverage::{Coverage, Settings, Truncation};
 pub use detail::{
-    Alternative, Detail, GlobalState, Nondeterminism, Severity, WitnessList, WitnessVerdict,
+    Alternative, Detail, GlobalState, Nondeterminism, Severity, WeakAccess, WitnessList,
+    WitnessVerdict,
 };
 pub use finding::{Evidence, Finding};
 pub use fingerprint::Fingerprint;

@@ -23,6 +23,7 @@ const ALL: Settings = Settings {
     window: None,
     differing_values: false,
     final_reads: true,
+    seqcst: false,
     threads: 1,
 };
 

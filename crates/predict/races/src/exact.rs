@@ -1,4 +1,5 @@
-//! Exact races: which conflicting accesses can some correct reordering bring together?
+//! Exact races: which conflicting accesses can some correct reordering bring together, or run with
+//! nothing that orders them?
 //!
 //! Every pair that a cheap look does not rule out ([`mod@crate::candidates`]) is put before the
 //! engine ([`reweave_reorder`]), which finds a schedule, refutes the pair, or runs out of budget.
@@ -6,6 +7,12 @@
 //! it is real, and what all of them miss; and nothing that cannot happen: each finding's schedule
 //! is accepted by the checker. `races.syncp` asks the same of the candidates, but only for
 //! reorderings that keep the observed order of the sections they run, which growth alone decides.
+//!
+//! Where atomics hand something over that their memory orders do not order, two accesses that never
+//! come together race all the same, if some correct reordering runs both and its happens-before
+//! orders neither. Then all pairs are candidates that memory orders leave unordered, and those that
+//! cannot come together are asked about once more. In a trace without such atomics there are none:
+//! what nothing orders in a reordering can come together in a shorter one.
 //!
 //! Pairs are grouped by code location, and the earliest proven instance is shown. After much work, a
 //! location pair that has a proven instance gets only a quick look at its others, and none once
@@ -26,6 +33,8 @@ use reweave_analysis::{
 };
 use reweave_base::{FxHashSet, Id};
 use reweave_driver::{Driver, Evaluator, Reorderings, Workers};
+use reweave_order::mhb::MustHappenBefore;
+use reweave_order::shb::SchedulableHappensBefore;
 use reweave_reorder::Answer;
 use reweave_trace::{SiteId, Trace};
 
@@ -90,12 +99,22 @@ enum Effort {
 /// What came of a pair.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Verdict {
-    /// The two can come together.
+    /// The two can come together, or both happen with nothing that orders them.
     Race,
     /// They cannot.
     Refuted,
     /// The budget ended first.
     Unknown,
+}
+
+impl From<Answer> for Verdict {
+    fn from(answer: Answer) -> Self {
+        match answer {
+            Answer::Feasible(_) => Self::Race,
+            Answer::Infeasible(_) => Self::Refuted,
+            Answer::Unknown => Self::Unknown,
+        }
+    }
 }
 
 /// Every race of `trace` that a correct reordering shows.
@@ -154,8 +173,18 @@ struct Pass<'d, 'a, 't> {
     /// Location pairs of candidates beyond those that findings are made of.
     unlisted: FxHashSet<(SiteId, SiteId)>,
     /// Candidates to be decided together.
-    batch: Vec<Race>,
+    batch: Vec<Candidate>,
+    /// Whether atomics hand something over without ordering it.
+    is_weak: bool,
     decided: Decided,
+}
+
+/// A pair that might race.
+#[derive(Clone, Copy, Debug)]
+struct Candidate {
+    race: Race,
+    /// Whether nothing orders it in the observed run.
+    is_unordered: bool,
 }
 
 impl<'d, 'a, 't> Pass<'d, 'a, 't> {
@@ -171,6 +200,7 @@ impl<'d, 'a, 't> Pass<'d, 'a, 't> {
             groups: Groups::bounded(trace, all),
             unlisted: FxHashSet::default(),
             batch: Vec::new(),
+            is_weak: trace.synchronization().is_weak(),
             decided: Decided::default(),
         }
     }
@@ -192,9 +222,13 @@ impl<'d, 'a, 't> Pass<'d, 'a, 't> {
     }
 
     fn go(&mut self) -> ControlFlow<()> {
-        let needs = self.driver.subject().engine().mhb();
+        let engine = self.driver.subject().engine();
+        let synchronized = self.is_weak.then(|| MustHappenBefore::synchronized(self.trace));
+        let mut observed = self.is_weak.then(SchedulableHappensBefore::by_memory_orders);
+        let needs = synchronized.as_ref().unwrap_or_else(|| engine.mhb());
         let mut candidates = Candidates::new(self.trace, needs);
         for (second, event) in self.trace.events() {
+            let clock = observed.as_mut().map(|observed| observed.advance(self.trace, second));
             if second.index().is_multiple_of(STRIDE) {
                 self.driver.progress(second.index(), self.trace.len())?;
             }
@@ -216,10 +250,14 @@ impl<'d, 'a, 't> Pass<'d, 'a, 't> {
                 // No more of one run than could ever be shown.
                 let most = if self.is_best_effort() { PROVEN_MAX as usize } else { PAIRS_MAX };
                 self.decided.skipped += unordered.len().saturating_sub(most) as u64;
-                let firsts = unordered.firsts().take(most);
-                self.batch.extend(firsts.map(|first| Race { first, second }));
+                let accesses = unordered.accesses.iter().take(most);
+                self.batch.extend(accesses.map(|&Access { event: first, time }| {
+                    let thread = self.trace.event(first).thread;
+                    let is_unordered = clock.is_some_and(|clock| clock.get(thread) < time);
+                    Candidate { race: Race { first, second }, is_unordered }
+                }));
             });
-            self.batch[from..].sort_unstable_by_key(Race::order);
+            self.batch[from..].sort_unstable_by_key(|candidate| candidate.race.order());
             if self.batch.len() >= BATCH {
                 self.flush()?;
             }
@@ -253,9 +291,9 @@ impl<'d, 'a, 't> Pass<'d, 'a, 't> {
         } else {
             self.decide(&batch, &open, Effort::Full, &mut verdicts);
         }
-        for (race, verdict) in batch.into_iter().zip(verdicts) {
+        for (candidate, verdict) in batch.into_iter().zip(verdicts) {
             match verdict {
-                Some(Verdict::Race) => self.add(race),
+                Some(Verdict::Race) => self.add(candidate.race),
                 Some(Verdict::Refuted) => self.decided.refuted += 1,
                 Some(Verdict::Unknown) => self.decided.unknown += 1,
                 None => self.decided.skipped += 1,
@@ -273,37 +311,43 @@ impl<'d, 'a, 't> Pass<'d, 'a, 't> {
     /// Decides those of `batch` that `chosen` lists.
     fn decide(
         &mut self,
-        batch: &[Race],
+        batch: &[Candidate],
         chosen: &[usize],
         effort: Effort,
         verdicts: &mut [Option<Verdict>],
     ) {
-        let reorderings = self.reorderings;
-        let evaluate = |evaluator: &mut Evaluator<'_, '_>, race: &mut Race, _: u64| {
-            let answer = match (effort, reorderings) {
+        let (reorderings, is_weak) = (self.reorderings, self.is_weak);
+        let evaluate = |evaluator: &mut Evaluator<'_, '_>, candidate: &mut Candidate, _: u64| {
+            let Candidate { race, is_unordered } = *candidate;
+            let together = match (effort, reorderings) {
                 (Effort::Quick, Reorderings::All) => {
                     evaluator.solver().solve_quickly(&race.query())
                 }
                 _ => Some(evaluator.answer(&race.query(), reorderings)),
             };
-            let verdict = answer.map(|answer| match answer {
-                Answer::Feasible(_) => Verdict::Race,
-                Answer::Infeasible(_) => Verdict::Refuted,
-                Answer::Unknown => Verdict::Unknown,
-            });
+            let verdict = match (together.map(Verdict::from), effort) {
+                (Some(Verdict::Race), _) => Some(Verdict::Race),
+                (_, Effort::Quick) if is_unordered => Some(Verdict::Race),
+                (_, Effort::Quick) if is_weak => None,
+                (Some(verdict), _) if is_weak => {
+                    let apart = Verdict::from(race.unordered(evaluator, reorderings));
+                    Some(if apart == Verdict::Refuted { verdict } else { apart })
+                }
+                (verdict, _) => verdict,
+            };
             (verdict, evaluator.take_work())
         };
         // What is hard may take long: there is a look at whether to stop every now and then.
         let size = if effort == Effort::Full { HARD_BATCH } else { BATCH };
-        let mut races: Vec<Race> = chosen.iter().map(|&at| batch[at]).collect();
+        let mut candidates: Vec<Candidate> = chosen.iter().map(|&at| batch[at]).collect();
         let mut places = chosen.iter();
-        let take = |_: &mut Driver<'_, '_>, _: &mut Race, verdict| {
+        let take = |_: &mut Driver<'_, '_>, _: &mut Candidate, verdict| {
             if let Some(&at) = places.next() {
                 verdicts[at] = verdict;
             }
             ControlFlow::Continue(())
         };
-        _ = self.driver.batches(&self.workers, &mut races, size, evaluate, take);
+        _ = self.driver.batches(&self.workers, &mut candidates, size, evaluate, take);
         // Those for which the budget or the patience of whoever waits did not last.
         if effort == Effort::Full {
             places.for_each(|&at| verdicts[at] = Some(Verdict::Unknown));
@@ -314,7 +358,7 @@ impl<'d, 'a, 't> Pass<'d, 'a, 't> {
     /// proven.
     fn decide_one_per_group(
         &mut self,
-        batch: &[Race],
+        batch: &[Candidate],
         mut open: Vec<usize>,
         verdicts: &mut [Option<Verdict>],
     ) {
@@ -325,15 +369,15 @@ impl<'d, 'a, 't> Pass<'d, 'a, 't> {
         };
         let mut proven: FxHashSet<(SiteId, SiteId)> = FxHashSet::default();
         loop {
-            for (race, verdict) in batch.iter().zip(&*verdicts) {
+            for (candidate, verdict) in batch.iter().zip(&*verdicts) {
                 if *verdict == Some(Verdict::Race) {
-                    proven.insert(sites_of(self, race));
+                    proven.insert(sites_of(self, &candidate.race));
                 }
             }
             let mut chosen: FxHashSet<(SiteId, SiteId)> = FxHashSet::default();
             let (mut now, mut later) = (Vec::new(), Vec::new());
             for at in open {
-                let sites = sites_of(self, &batch[at]);
+                let sites = sites_of(self, &batch[at].race);
                 if proven.contains(&sites) || self.groups.get(sites).is_some() {
                     continue;
                 }
@@ -407,7 +451,7 @@ impl Analysis for ExactRaces {
     fn run(&self, subject: &Subject<'_>, settings: &Settings, sink: &mut dyn Sink) -> Coverage {
         let mut driver = Driver::new(subject, settings, sink);
         let decided = Pass::new(&mut driver, self.reorderings).run();
-        let mut predictor = RacePredictor::new(self.info, subject.trace(), self.reorderings);
+        let mut predictor = RacePredictor::new(self.info, subject, self.reorderings);
         // What was decided is proven whatever it takes: that takes no more work than deciding it did.
         predictor.is_decided = true;
         _ = driver.prove(&mut predictor, to_prove(decided.groups, decided.pairs, settings.all));

@@ -2,7 +2,7 @@
 //!
 //! | module | question |
 //! | --- | --- |
-//! | [`exact`] | which pairs can some correct reordering bring together |
+//! | [`exact`] | which pairs can some correct reordering bring together, or run with nothing that orders them |
 //! | [`relation`] | which pairs does happens-before, SHB, WCP or CP leave unordered |
 //! | [`epoch`] | which variables have a happens-before race, as fast as can be |
 //! | [`mod@candidates`] | which pairs might race, as far as a cheap look can say |
@@ -33,6 +33,7 @@ pub mod candidates;
 pub mod epoch;
 pub mod exact;
 mod locksets;
+mod memory_orders;
 mod pairs;
 pub mod reduce;
 pub mod relation;

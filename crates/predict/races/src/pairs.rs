@@ -1,9 +1,13 @@
 //! Pairs of accesses: what they are counted by, grouped by, and how a verdict on them reads.
 
-use reweave_analysis::{Counter, Counters, Detail, Evidence, Finding, Guarantee, Info, spelled};
+use reweave_analysis::{
+    Counter, Counters, Detail, Evidence, Finding, Guarantee, Info, Subject, spelled,
+};
 use reweave_driver::{Evaluated, Evaluator, Open, Predictor, Reorderings, Tried};
-use reweave_reorder::Query;
+use reweave_reorder::{Answer, Query};
 use reweave_trace::{EventId, Goal, SiteId, Trace};
+
+use crate::memory_orders::too_weak;
 
 /// Of how many location pairs instances are kept.
 pub const GROUPS_MAX: usize = 100_000;
@@ -26,6 +30,19 @@ impl Race {
     /// Whether a reordering brings the two together.
     pub(crate) fn query(&self) -> Query {
         Query::enabled(&[self.first, self.second])
+    }
+
+    /// A reordering that runs both, with nothing that orders them.
+    pub(crate) fn unordered(
+        &self,
+        evaluator: &mut Evaluator<'_, '_>,
+        reorderings: Reorderings,
+    ) -> Answer {
+        let (solver, Self { first, second }) = (evaluator.solver(), *self);
+        match reorderings {
+            Reorderings::All => solver.unordered(first, second),
+            Reorderings::SyncPreserving => solver.sync_preserving_unordered(first, second),
+        }
     }
 }
 
@@ -112,9 +129,10 @@ impl Unordered<'_> {
 }
 
 /// Says which question a pair asks, and makes findings of pairs.
-pub(crate) struct RacePredictor<'t> {
+pub(crate) struct RacePredictor<'a, 't> {
     pub(crate) info: &'static Info,
-    pub(crate) trace: &'t Trace,
+    subject: &'a Subject<'t>,
+    trace: &'t Trace,
     pub(crate) reorderings: Reorderings,
     /// Whether the engine has found all of them to be feasible already.
     pub(crate) is_decided: bool,
@@ -130,15 +148,16 @@ pub(crate) struct RacePredictor<'t> {
     pub(crate) undecided: u64,
 }
 
-impl<'t> RacePredictor<'t> {
+impl<'a, 't> RacePredictor<'a, 't> {
     pub(crate) const fn new(
         info: &'static Info,
-        trace: &'t Trace,
+        subject: &'a Subject<'t>,
         reorderings: Reorderings,
     ) -> Self {
         Self {
             info,
-            trace,
+            subject,
+            trace: subject.trace(),
             reorderings,
             is_decided: false,
             first: None,
@@ -150,7 +169,7 @@ impl<'t> RacePredictor<'t> {
     }
 }
 
-impl Predictor for RacePredictor<'_> {
+impl Predictor for RacePredictor<'_, '_> {
     type Candidate = Race;
 
     const BATCH: usize = 1024;
@@ -160,8 +179,17 @@ impl Predictor for RacePredictor<'_> {
     }
 
     fn evaluate(&self, evaluator: &mut Evaluator<'_, '_>, race: &Race) -> Tried {
-        let question = (race.query(), Goal::Race(race.first, race.second));
-        evaluator.ask([question], self.reorderings)
+        let Race { first, second } = *race;
+        let together = (race.query(), Goal::Race(first, second));
+        let tried = evaluator.ask([together], self.reorderings);
+        if tried.is_witnessed() || !self.trace.synchronization().is_weak() {
+            return tried;
+        }
+        tried.or_better(match race.unordered(evaluator, self.reorderings) {
+            Answer::Feasible(found) => evaluator.prove(found, Goal::Unordered(first, second)),
+            Answer::Infeasible(_) => Tried::Refuted,
+            Answer::Unknown => Tried::Unknown,
+        })
     }
 
     fn report(&mut self, group: Evaluated<Race>) -> Option<Finding> {
@@ -190,13 +218,24 @@ impl Predictor for RacePredictor<'_> {
                 "are left unordered; the search for a schedule gave up"
             }
         };
+        let is_apart =
+            group.proof.as_ref().is_some_and(|it| matches!(it.goal(), Goal::Unordered(..)));
         let evidence = match group.proof {
             Some(proof) => Evidence::Schedule(proof),
             None if self.first == Some(race) => Evidence::First,
             None => Evidence::Unordered,
         };
+        let detail = if is_apart {
+            let mhb = self.subject.engine().mhb();
+            Detail::MemoryOrders(too_weak(self.trace, mhb, race.first, race.second))
+        } else {
+            Detail::None
+        };
         let [first, second] = [race.first, race.second].map(|access| spelled(self.trace, access));
         let verdict = match evidence.guarantee() {
+            Guarantee::Observed | Guarantee::Witnessed | Guarantee::Decided if is_apart => {
+                "are ordered by nothing: the atomics between them do not synchronize"
+            }
             Guarantee::Observed | Guarantee::Witnessed | Guarantee::Decided => {
                 "can happen at the same time"
             }
@@ -210,7 +249,7 @@ impl Predictor for RacePredictor<'_> {
             message: format!("{first} and {second} {verdict}"),
             count: group.count,
             evidence,
-            detail: Detail::None,
+            detail,
         })
     }
 }

@@ -276,7 +276,7 @@ impl Analysis for RelationRaces {
         if is_cut || races.is_lower_bound {
             driver.truncate(Truncation::Capped);
         }
-        let mut predictor = RacePredictor::new(self.info, trace, Reorderings::All);
+        let mut predictor = RacePredictor::new(self.info, subject, Reorderings::All);
         predictor.first = first(trace, &races, self.relation);
         let unlisted = if settings.all { 0 } else { races.unlisted() };
         let groups = std::mem::take(&mut races.groups);

@@ -1,10 +1,12 @@
 //! Exact races are those of all correct reorderings; the others find a part of them.
 
+use std::collections::BTreeSet;
+
 use crate::common;
 
 use proptest::prelude::*;
 use reweave_analysis::{Counter, Guarantee, Settings, Subject, Truncation};
-use reweave_oracle::reachable;
+use reweave_oracle::{memory_orders, reachable};
 use reweave_races::exact::{self, Decided, EXACT};
 use reweave_races::relation::{self, Relation};
 use reweave_races::{Race, candidates};
@@ -16,23 +18,36 @@ use common::{findings, numbers, run};
 /// How many states the oracle may visit.
 const STATES_MAX: usize = 300_000;
 
+/// Of longer traces with weak memory orders the oracle would not get to the end.
+const WEAK_EVENTS_MAX: usize = 10;
+
 /// What is wrong with the exact races of `trace`, if anything is.
 fn fault(trace: &Trace) -> Option<String> {
     let found = reachable::predictable(trace, STATES_MAX);
     if !found.explored.complete {
         return None;
     }
-    let mut expected: Vec<(EventId, EventId)> = found.races.into_keys().collect();
-    expected.sort_unstable_by_key(|&(first, second)| (second, first));
+    let mut expected: BTreeSet<(EventId, EventId)> =
+        found.races.into_keys().map(|(first, second)| (second, first)).collect();
+    let is_weak = trace.synchronization().is_weak();
+    let is_short = trace.len() <= WEAK_EVENTS_MAX;
+    if is_weak && is_short {
+        let unordered = memory_orders::unordered_pairs(trace).into_iter();
+        expected.extend(unordered.map(|(first, second)| (second, first)));
+    }
     let decided = exact::races(trace);
-    let pairs: Vec<_> = decided.pairs.iter().map(|race| (race.first, race.second)).collect();
-    if pairs != expected || decided.unknown > 0 {
+    let pairs = decided.pairs.iter().map(|race| (race.second, race.first));
+    let is_right = match is_weak && !is_short {
+        true => expected.is_subset(&pairs.collect()),
+        false => pairs.eq(expected.iter().copied()) && decided.unknown == 0,
+    };
+    if !is_right {
         return Some(format!("{decided:?}, not {expected:?}\n{}", draw(trace)));
     }
     let preserving = exact::preserving_races(trace);
     let all = candidates::candidates(trace);
     if !preserving.pairs.iter().all(|race| decided.pairs.contains(race))
-        || !decided.pairs.iter().all(|race| all.contains(race))
+        || !is_weak && !decided.pairs.iter().all(|race| all.contains(race))
     {
         return Some(format!("{preserving:?}\n{}", draw(trace)));
     }
@@ -242,7 +257,15 @@ fn what_once_gave_other_races_gives_those_of_every_reordering() {
                                         acq(l1)
                                         r(x1)
     ";
-    for figure in [upgraded, counted] {
+    // A plain read comes after the write that it saw, but not after what that passes on.
+    let continued = "
+        t1               t2
+                         arw.release(x1)
+        arw.relaxed(x1)
+        r(x1)
+        w(x1)
+    ";
+    for figure in [upgraded, counted, continued] {
         assert_eq!(fault(&reweave_testkit::trace(figure)), None, "{figure}");
     }
 }
@@ -268,6 +291,8 @@ exact_races_are_right! {
     exact_races_are_right_on_nested_locks: Shape::NESTED.events(30);
     exact_races_are_right_on_signals: Shape::SIGNALS.events(26);
     exact_races_are_right_on_everything: Shape::EVERYTHING.events(24);
+    exact_races_are_right_by_memory_orders: Shape { unknown_writers: false, ..Shape::ATOMICS.events(10) };
+    exact_races_are_right_by_memory_orders_of_everything: Shape::EVERYTHING.events(10);
 }
 
 proptest! {

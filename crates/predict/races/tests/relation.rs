@@ -244,7 +244,7 @@ fn hold_for_findings(
         prop_assert!(
             certificate.is_ok_and(|it| it.unknown_reads_count == proof.unknown_reads_count())
         );
-        prop_assert_eq!(proof.goal().next(), finding.events);
+        prop_assert_eq!(proof.goal().named(), finding.events);
         let is_sure = proof.unknown_reads_count() == 0;
         prop_assert_eq!(finding.evidence.guarantee() == Guarantee::Witnessed, is_sure);
     }

@@ -3,5 +3,6 @@
 mod common;
 mod epoch;
 mod exact;
+mod memory_orders;
 mod reduce;
 mod relation;

@@ -495,6 +495,11 @@ impl<'e, 't> Solver<'e, 't> {
         std::mem::replace(&mut self.search.work, 0)
     }
 
+    /// Counts what was done besides queries.
+    pub(crate) const fn add_work(&mut self, work: u64) {
+        self.search.work += work;
+    }
+
     /// Counts what was looked at for a quick answer.
     fn charge(&mut self, problem: &Problem<'_, '_>) {
         let threads_count = self.engine.trace.names().threads.len() as u64;

@@ -22,6 +22,9 @@
 //! 6. *search*, where that gets stuck: decide one exclusion, as observed first; complete one more
 //!    open section; move the window's start back (`search`).
 //!
+//! Whether two events can both happen with nothing that orders them is asked by such queries, one after
+//! the other (`unordered`).
+//!
 //! Sound: every reordering is put before the checker by whoever reports it. Complete but for
 //! the budget: a correct reordering that answers the query, restricted to the causal past and the
 //! sections it completes, still does, and steps 4 to 6 go through all of these. A semaphore whose
@@ -65,6 +68,7 @@ mod query;
 mod saturation;
 mod search;
 mod sync_preserving;
+mod unordered;
 mod window;
 
 pub use engine::{Answer, Budget, Engine, Refuted, Solver};

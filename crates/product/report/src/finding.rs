@@ -57,7 +57,7 @@ pub fn heading(proof: &Proof) -> &'static str {
     match proof.goal() {
         Goal::Race(..) | Goal::Enabled(_) => "A schedule that leads to it:",
         Goal::Deadlock(_) => "A schedule that deadlocks:",
-        Goal::Order { .. } | Goal::Sees { .. } => {
+        Goal::Order { .. } | Goal::Sees { .. } | Goal::Unordered(..) => {
             "A schedule that shows it (> marks the events at fault):"
         }
         Goal::Reaches(_) => "A run that reaches it:",
@@ -71,8 +71,8 @@ pub fn instances_note(finding: &Finding) -> Option<String> {
         // What a read then sees may be yet another write.
         (Detail::Nondeterminism(_), _) => "pairs of a read here and an interfering write",
         (Detail::State(state), _) => state::instances(state),
-        (Detail::None, Kind::Race) => "pairs at these locations",
-        (Detail::None, _) => "instances at these locations",
+        (Detail::None | Detail::MemoryOrders(_), Kind::Race) => "pairs at these locations",
+        (Detail::None | Detail::MemoryOrders(_), _) => "instances at these locations",
     };
     (finding.count > 1).then(|| format!("{} {things}; one shown", finding.count))
 }
@@ -160,7 +160,7 @@ fn again(examined: &Examined<'_>, reported: &Reported) -> String {
         }
         None => words.extend(analyses(examined)),
     }
-    let Settings { all, limit, budget, window, differing_values, final_reads, threads: _ } =
+    let Settings { all, limit, budget, window, differing_values, final_reads, seqcst, threads: _ } =
         examined.outcome.settings;
     let mut flag = |is_set: bool, word: &str| {
         if is_set {
@@ -170,6 +170,7 @@ fn again(examined: &Examined<'_>, reported: &Reported) -> String {
     flag(all, "--all");
     flag(differing_values, "--values");
     flag(final_reads, "--final-reads");
+    flag(seqcst, "--seqcst");
     flag(!examined.trace.repairs().is_empty(), "--repair");
     let default = Settings::default();
     words.extend(limit.map(|limit| format!("--limit {limit}")));

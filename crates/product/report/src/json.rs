@@ -426,6 +426,8 @@ pub struct SettingsEntry {
     values: bool,
     #[serde(skip_serializing_if = "is_false")]
     final_reads: bool,
+    #[serde(skip_serializing_if = "is_false")]
+    seqcst: bool,
 }
 
 impl SettingsEntry {
@@ -440,6 +442,7 @@ impl SettingsEntry {
             window: settings.window.and_then(NonZeroU32::new),
             values: settings.differing_values,
             final_reads: settings.final_reads,
+            seqcst: settings.seqcst,
         };
         (entry != Self::default()).then_some(entry)
     }
@@ -453,6 +456,7 @@ impl SettingsEntry {
             window: self.window.map(NonZeroU32::get),
             differing_values: self.values,
             final_reads: self.final_reads,
+            seqcst: self.seqcst,
             ..standard
         }
     }
@@ -583,10 +587,11 @@ mod tests {
             window: Some(500),
             differing_values: true,
             final_reads: true,
+            seqcst: true,
             ..standard
         };
         let all = json!({ "all": true, "limit": 0, "budget": 7, "window": 500, "values": true,
-            "final_reads": true });
+            "final_reads": true, "seqcst": true });
         let some = Settings { final_reads: true, ..standard };
         for (settings, expected) in [(changed, all), (some, json!({ "final_reads": true }))] {
             let written = json!({ "settings": SettingsEntry::new(&settings) });

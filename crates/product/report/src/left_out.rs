@@ -31,6 +31,9 @@ pub fn accounts(outcome: &Outcome) -> impl Iterator<Item = (&Coverage, Vec<Strin
         let unshown = outcome.unshown.get(at).copied().unwrap_or_default();
         let mut sentences = left_out(coverage, unshown);
         sentences.extend(assumed(coverage, &outcome.assumed));
+        if outcome.settings.seqcst && family(coverage.analysis) == "races" {
+            sentences.push("all atomics were treated as sequentially consistent".to_owned());
+        }
         (coverage, sentences)
     })
 }

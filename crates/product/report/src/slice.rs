@@ -348,7 +348,13 @@ pub fn goal(finding: &Finding) -> &'static str {
         Some(Goal::Race(..)) => "race",
         Some(Goal::Deadlock(_)) => "deadlock",
         Some(Goal::Enabled(_)) => "next",
-        Some(Goal::Order { .. } | Goal::Sees { .. } | Goal::Reaches(_) | Goal::Leaves { .. })
+        Some(
+            Goal::Unordered(..)
+            | Goal::Order { .. }
+            | Goal::Sees { .. }
+            | Goal::Reaches(_)
+            | Goal::Leaves { .. },
+        )
         | None => "order",
     }
 }

@@ -152,6 +152,11 @@ impl Target {
                 target.goals = vec![*first, *second];
                 target.pairs = vec![[*first, *second]];
             }
+            // What is shown is that nothing orders them, whichever comes first.
+            Goal::Unordered(first, second) => {
+                target.behind = vec![*first, *second];
+                target.pairs = vec![[*first, *second]];
+            }
             Goal::Enabled(events) => {
                 target.kind = GoalKind::Together;
                 target.goals.clone_from(events);

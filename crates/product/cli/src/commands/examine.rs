@@ -74,7 +74,12 @@ pub struct Search {
     budget: u64,
     /// Repair traces whose events cannot have happened, and list the changes
     #[arg(long)]
-    pub repair: bool,
+    repair: bool,
+    /// Treat all atomics and fences as sequentially consistent
+    ///
+    /// By default they order what their memory orders say, as in C, C++ and Rust.
+    #[arg(long)]
+    seqcst: bool,
     /// Number of worker threads [default: all cores]
     ///
     /// The findings do not depend on it.
@@ -116,6 +121,12 @@ impl Printing {
 }
 
 impl Search {
+    /// The trace in the file `path`, as `settings` ask for it.
+    pub fn read(&self, path: &Path, settings: &Settings) -> anyhow::Result<Trace> {
+        let trace = input::read(path, self.repair)?.trace;
+        Ok(if settings.seqcst { trace.with_seqcst_atomics() } else { trace })
+    }
+
     /// The settings of the analyses.
     pub fn settings(&self) -> Settings {
         Settings {
@@ -123,6 +134,7 @@ impl Search {
             // A short loop can have millions of instances.
             limit: self.limit.or(self.all.then_some(INSTANCES_MAX)),
             budget: self.budget,
+            seqcst: self.seqcst,
             threads: self.threads.map_or_else(available_threads, usize::from),
             ..Settings::default()
         }
@@ -254,14 +266,14 @@ fn run_all(
         let reading = if is_cut_short() {
             Err(exit::Interrupted.into())
         } else {
-            input::read(path, options.search.repair)
+            options.search.read(path, &settings)
         };
         if is_cut_short() {
             say(&format!("{}: not analysed (interrupted)", input::name(path)));
             continue;
         }
         let trace = match reading {
-            Ok(reading) => reading.trace,
+            Ok(trace) => trace,
             Err(error) if interrupt::is_asked() => return Err(error),
             Err(error) => {
                 failures.push(error);

@@ -169,7 +169,7 @@ impl Wanted {
             (Some(recorded), None) => vec![recorded.analysis()?],
             (None, None) => self.selection.analyses()?,
         };
-        let trace = input::read(&self.trace, self.search.repair)?.trace;
+        let trace = self.search.read(&self.trace, &settings)?;
         let find = question.map(|question| question.analysis(&trace)).transpose();
         let find = find.with_context(|| input::name(&self.trace))?;
         analyses.extend(find.iter().map(|find| find as &dyn Analysis));

@@ -21,6 +21,7 @@ mod leaving;
 mod libraries;
 mod library_calls;
 mod memory;
+mod memory_orders;
 mod openmp;
 mod ordered;
 mod programs;

@@ -49,7 +49,11 @@ fn turned(trace: &Trace, proof: &Proof) -> Vec<[EventId; 2]> {
             (_, Some(writer)) => vec![[writer, *read]],
             (_, None) => Vec::new(),
         },
-        Goal::Enabled(_) | Goal::Deadlock(_) | Goal::Reaches(_) | Goal::Leaves { .. } => Vec::new(),
+        Goal::Unordered(..)
+        | Goal::Enabled(_)
+        | Goal::Deadlock(_)
+        | Goal::Reaches(_)
+        | Goal::Leaves { .. } => Vec::new(),
     };
     // Within a thread the order is that of the program and never turned around.
     pairs.retain(|&[first, second]| thread(first) != thread(second));

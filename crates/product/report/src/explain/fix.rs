@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use reweave_analysis::{Finding, Guarantee, Kind};
+use reweave_analysis::{Detail, Finding, Guarantee, Kind, WeakAccess};
 use reweave_trace::views::{CriticalSection, Mode};
-use reweave_trace::{AccessOp, EventId, Goal, Op, Trace};
+use reweave_trace::{AccessOp, EventId, Goal, MemoryOrder, Op, Trace};
 
 use super::argument::{Wait, listed, waits};
 use crate::Place;
@@ -16,6 +16,9 @@ pub fn paragraphs(trace: &Trace, finding: &Finding) -> Vec<String> {
         return Vec::new();
     }
     match finding.kind {
+        Kind::Race if let Detail::MemoryOrders(weak) = &finding.detail => {
+            memory_orders(trace, weak)
+        }
         Kind::Race => match finding.events[..] {
             [first, second] => race(trace, first, second),
             _ => Vec::new(),
@@ -40,6 +43,41 @@ fn at(trace: &Trace, event: EventId) -> String {
     match place(location) {
         place if place.is_empty() => format!("event {}", event.number()),
         place => place.into_owned(),
+    }
+}
+
+/// Which accesses to strengthen, and how.
+fn memory_orders(trace: &Trace, weak: &[WeakAccess]) -> Vec<String> {
+    let one = |&WeakAccess { event, needed }: &WeakAccess| {
+        let names = trace.names();
+        let happening = trace.event(event);
+        let place = at(trace, event);
+        let access = match happening.op {
+            Op::Access(AccessOp::AtomicRead(_), _) => "load",
+            Op::Access(AccessOp::AtomicWrite(_), _) => "store",
+            _ => "read-modify-write",
+        };
+        let path = names.location(happening.site);
+        let is_rust = path.split(':').next().is_some_and(|path| path.ends_with(".rs"));
+        let order = match (is_rust, needed) {
+            (true, MemoryOrder::Release) => "Ordering::Release",
+            (true, MemoryOrder::Acquire) => "Ordering::Acquire",
+            (true, _) => "Ordering::AcqRel",
+            (false, MemoryOrder::Release) => "memory_order_release",
+            (false, MemoryOrder::Acquire) => "memory_order_acquire",
+            (false, _) => "memory_order_acq_rel",
+        };
+        format!("`{order}` on the {access} at {place}")
+    };
+    let needed: Vec<String> = weak.iter().map(one).collect();
+    let needed: Vec<&str> = needed.iter().map(String::as_str).collect();
+    match needed[..] {
+        [] => vec![
+            "The usual fix is to let the thread that comes first release an atomic variable, and the \
+             other acquire it."
+                .to_owned(),
+        ],
+        _ => vec![format!("The weakest orders that repair it: {}.", listed(&needed))],
     }
 }
 

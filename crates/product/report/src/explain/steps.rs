@@ -149,6 +149,13 @@ pub fn ending(trace: &Trace, proof: &Proof) -> Vec<String> {
             second.number(),
             thread(*second),
         )],
+        Goal::Unordered(first, second) => vec![format!(
+            "Event {} in {} and event {} in {} have both happened, and happens-before puts neither before the other: what one thread passed to the other went through atomic accesses whose memory orders do not synchronize.",
+            first.number(),
+            thread(*first),
+            second.number(),
+            thread(*second),
+        )],
         Goal::Deadlock(events) => waits(trace, proof, events),
         Goal::Enabled(_)
         | Goal::Order { .. }

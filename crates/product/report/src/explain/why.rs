@@ -1,6 +1,6 @@
 //! Why a finding is a fault, in paragraphs.
 
-use reweave_analysis::{Finding, Guarantee, Kind, Nondeterminism, Proof};
+use reweave_analysis::{Detail, Finding, Guarantee, Kind, Nondeterminism, Proof};
 use reweave_trace::views::Mode;
 use reweave_trace::{After, EventId, Trace};
 
@@ -43,6 +43,16 @@ fn race(trace: &Trace, finding: &Finding) -> Vec<String> {
         return vec![
             "Two threads access the same variable, and at least one of them writes. That is a fault if \
              they can do so at the same time, which is not proven here."
+                .to_owned(),
+        ];
+    }
+    if let Detail::MemoryOrders(_) = finding.detail {
+        return vec![
+            "Two threads access the same variable, at least one of them writes, and happens-before puts \
+             neither access before the other. An atomic variable tells one thread that the other is \
+             done, but its memory orders do not synchronize: the compiler and the processor may move \
+             the accesses past it. C, C++ and Rust call this a data race, and do not say what a \
+             program with one does."
                 .to_owned(),
         ];
     }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::io;
 
 use reweave_base::{FxHashMap, FxHashSet};
-use reweave_runtime::wire::{Event, Kind, channel, flag, order};
+use reweave_runtime::wire::{Event, Kind, channel, flag};
 use reweave_trace::views::Mode;
 use reweave_trace::{
     ASSUMED, AccessOp, BarrierId, BarrierOp, ConditionId, ConditionOp, LockId, LockOp, Marker,
@@ -539,8 +539,7 @@ impl Pass<'_> {
     /// An update acquires the lock that its word is. It still reads the word, which may not be set up.
     pub fn acquire_word(&mut self, current: &mut Current, waits: bool) -> io::Result<()> {
         let update = current.event;
-        current.event =
-            Event { kind: Kind::AtomicLoad, order: order::RELAXED, value: None, ..update };
+        current.event = Event { kind: Kind::AtomicLoad, value: None, ..update };
         self.access_cells(current, |_, _| Ok(None))?;
         let flags = if waits { 0 } else { flag::TRY };
         current.event = Event { kind: Kind::Lock, flags, ..update };

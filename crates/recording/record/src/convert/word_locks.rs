@@ -22,7 +22,8 @@
 //! The slow paths of `parking_lot` sleep in queues of their own. What they do there between an
 //! attempt and its end is left out with it.
 //!
-//! Each acquire also stays a relaxed read of the word: setting up a lock can race with its use.
+//! Each acquire also stays a read of the word, which comes after how the lock was set up, or races
+//! with it.
 //!
 //! An access costs a look into a small filter, one to an atomic word a look into a table besides.
 

@@ -223,13 +223,17 @@ fn parking() -> u64 {
         let flag = Arc::clone(&go);
         flag.store(false, Ordering::Relaxed);
         let parked = thread::spawn(move || {
-            while !flag.load(Ordering::Relaxed) {
+            loop {
                 match index {
                     0 => thread::park(),
                     _ => thread::park_timeout(Duration::from_secs(100)),
                 }
+                // The flag orders nothing: what was written before is seen thanks to the token, so
+                // it is looked at only after parking.
+                if flag.load(Ordering::Relaxed) {
+                    break;
+                }
             }
-            // The flag orders nothing: what was written before is seen thanks to the token.
             cell.add(1);
         });
         cell.add(1);

@@ -1,0 +1,158 @@
+//! Happens-before of one order of events, by the memory orders of C11 and C++20.
+//!
+//! What comes after one event is followed from it on: through its thread, forks and joins, locks,
+//! signals, and from an atomic write to an atomic read that sees it, if the one releases and the
+//! other acquires. Fences release for the writes after them and acquire for the reads before them.
+//! A read-modify-write passes on what the write that it saw released. In an order that is
+//! sequentially consistent, `seqcst` is both.
+//!
+//! Some things order more than the standard says, so that less is called unordered: a plain read comes
+//! after the write that it saw, since who sees a racing write takes part in another race already; a
+//! wake comes after its notify, and that after the begin of the wait; a take of a semaphore comes after
+//! all posts before it.
+
+use std::collections::BTreeSet;
+
+use reweave_base::IndexVec;
+use reweave_op::{
+    AccessOp, BarrierOp, ConditionOp, EventId, LockId, LockOp, MemoryOrder, NameKind, ObjectId,
+    ObjectOp, Op, SemaphoreId, SemaphoreOp, ThreadId, ThreadOp, VarId,
+};
+
+use crate::observed::Observed;
+use crate::replay::Replay;
+
+/// Whether one of two events that happened comes before the other.
+pub(crate) fn orders(replay: &Replay<'_>, first: EventId, second: EventId) -> bool {
+    let step = |event| replay.step_of(event).map_or(0, |(step, _)| step);
+    let (early, late) = if step(first) < step(second) { (first, second) } else { (second, first) };
+    let mut after = Follower::new(&replay.observed);
+    after.threads[replay.observed.thread(early)] = true;
+    for event in replay.events_from(step(early)).take_while(|&event| event != late) {
+        after.step(event);
+    }
+    // What the later access itself sees makes no order, unless it acquires it.
+    let op = replay.observed.op(late);
+    let seen = op.var().map_or(Value::default(), |var| after.values[var]);
+    let acquires = matches!(op, Op::Access(access, _)
+        if access.is_read() && access.order().is_some_and(MemoryOrder::acquires));
+    after.threads[replay.observed.thread(late)] || seen.is_atomic && seen.passes_on && acquires
+}
+
+/// What comes after an event, as far as the order was followed.
+struct Follower<'a> {
+    observed: &'a Observed<'a>,
+    /// Whether the next event of each thread does.
+    threads: IndexVec<ThreadId, bool>,
+    /// Whether the last release fence of each thread does, and a write that it has seen without
+    /// acquiring.
+    fences: IndexVec<ThreadId, (bool, bool)>,
+    values: IndexVec<VarId, Value>,
+    /// Whether an exclusive release does, and a shared one.
+    locks: IndexVec<LockId, (bool, bool)>,
+    semaphores: IndexVec<SemaphoreId, bool>,
+    objects: IndexVec<ObjectId, bool>,
+    /// Notifies, arrivals and begins of waits that do.
+    signals: BTreeSet<EventId>,
+}
+
+/// The last write of a variable.
+#[derive(Clone, Copy, Debug, Default)]
+struct Value {
+    is_atomic: bool,
+    /// Whether it comes after the event.
+    is_after: bool,
+    /// Whether something does that who acquires it comes after.
+    passes_on: bool,
+}
+
+impl<'a> Follower<'a> {
+    fn new(observed: &'a Observed<'a>) -> Self {
+        let count = |kind| observed.count(kind);
+        Self {
+            observed,
+            threads: IndexVec::from_elem(false, count(NameKind::Thread)),
+            fences: IndexVec::from_elem((false, false), count(NameKind::Thread)),
+            values: IndexVec::from_elem(Value::default(), count(NameKind::Var)),
+            locks: IndexVec::from_elem((false, false), count(NameKind::Lock)),
+            semaphores: IndexVec::from_elem(false, count(NameKind::Semaphore)),
+            objects: IndexVec::from_elem(false, count(NameKind::Object)),
+            signals: BTreeSet::new(),
+        }
+    }
+
+    fn step(&mut self, event: EventId) {
+        let (op, thread) = (self.observed.op(event), self.observed.thread(event));
+        let is_after = self.threads[thread] || self.receives(event, op, thread);
+        self.threads[thread] = is_after;
+        if is_after && self.observed.wait_at.contains_key(&event) {
+            self.signals.insert(event);
+        }
+        match op {
+            Op::Access(access, var) => self.access(access, var, thread),
+            Op::Fence(order) if order.releases() => self.fences[thread].0 = is_after,
+            Op::Lock(LockOp::Release, lock) => self.locks[lock].0 |= is_after,
+            Op::Lock(LockOp::ReleaseShared, lock) => self.locks[lock].1 |= is_after,
+            Op::Thread(ThreadOp::Fork, child) => self.threads[child] |= is_after,
+            Op::Condition(ConditionOp::Notify | ConditionOp::NotifyAll, _)
+            | Op::Barrier(BarrierOp::Arrive, _) => self.signals.extend(is_after.then_some(event)),
+            Op::Semaphore(SemaphoreOp::Post, semaphore) => self.semaphores[semaphore] |= is_after,
+            Op::Object(ObjectOp::Alloc, object) => self.objects[object] = is_after,
+            Op::Fence(_)
+            | Op::Lock(..)
+            | Op::Thread(..)
+            | Op::Condition(..)
+            | Op::Barrier(..)
+            | Op::Semaphore(..)
+            | Op::Object(..)
+            | Op::Marker(_) => {}
+        }
+    }
+
+    /// Whether `event` comes after by what it waits for.
+    fn receives(&self, event: EventId, op: Op, thread: ThreadId) -> bool {
+        let is_signalled = |id: &EventId| self.signals.contains(id);
+        match op {
+            Op::Fence(order) => order.acquires() && self.fences[thread].1,
+            Op::Lock(LockOp::Acquire, lock) => self.locks[lock].0 || self.locks[lock].1,
+            Op::Lock(LockOp::AcquireShared, lock) => self.locks[lock].0,
+            Op::Thread(ThreadOp::Join, child) => self.threads[child],
+            Op::Condition(ConditionOp::Wake, _) => {
+                self.observed.cause[event].as_ref().is_some_and(is_signalled)
+            }
+            Op::Condition(ConditionOp::Notify | ConditionOp::NotifyAll, _) => {
+                let woken = self.observed.woken_by(event).iter();
+                woken.map(|&at| self.observed.waits[at].begin).any(|begin| is_signalled(&begin))
+            }
+            Op::Barrier(..) => self.observed.arrivals_before(event).iter().any(is_signalled),
+            Op::Semaphore(SemaphoreOp::Take, semaphore) => self.semaphores[semaphore],
+            Op::Object(ObjectOp::Free, object) => self.objects[object],
+            Op::Access(..)
+            | Op::Lock(..)
+            | Op::Thread(..)
+            | Op::Condition(..)
+            | Op::Semaphore(..)
+            | Op::Object(..)
+            | Op::Marker(_) => false,
+        }
+    }
+
+    fn access(&mut self, access: AccessOp, var: VarId, thread: ThreadId) {
+        let (value, order) = (self.values[var], access.order());
+        if access.is_read() {
+            match order.filter(|_| value.is_atomic) {
+                None => self.threads[thread] |= value.is_after,
+                Some(order) if order.acquires() => self.threads[thread] |= value.passes_on,
+                Some(_) => self.fences[thread].1 |= value.passes_on,
+            }
+        }
+        if access.is_write() {
+            let is_after = self.threads[thread];
+            let releases = order.is_none_or(MemoryOrder::releases);
+            let own = if releases { is_after } else { self.fences[thread].0 };
+            let continues = access.is_read() && value.is_atomic && value.passes_on;
+            let passes_on = own || continues;
+            self.values[var] = Value { is_atomic: order.is_some(), is_after, passes_on };
+        }
+    }
+}

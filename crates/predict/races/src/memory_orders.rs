@@ -1,0 +1,113 @@
+//! Which memory orders are too weak: why do atomics that lead from one access to the other not order
+//! them?
+//!
+//! From the later access back to the earlier one there is a way through reads and the writes that they
+//! saw. Where both are atomic, the write has to release and the read has to acquire, by their own
+//! orders or by fences. Within a release sequence, which read-modify-writes continue, only its ends do.
+
+use reweave_analysis::WeakAccess;
+use reweave_order::mhb::MustHappenBefore;
+use reweave_trace::{EventId, MemoryOrder, Op, Trace};
+
+/// How many events are looked at on the way back.
+const LOOKS_MAX: usize = 100_000;
+
+/// The atomic accesses between `first` and `second` that would have to be stronger for the two to be
+/// ordered, in observed order; empty if no atomics lead from one to the other.
+pub(crate) fn too_weak(
+    trace: &Trace,
+    mhb: &MustHappenBefore<'_>,
+    first: EventId,
+    second: EventId,
+) -> Vec<WeakAccess> {
+    let mut hops = hops(trace, mhb, first.min(second), first.max(second));
+    hops.reverse();
+    let mut weak: Vec<WeakAccess> = Vec::new();
+    for (at, &(write, read)) in hops.iter().enumerate() {
+        let is_continued = at > 0 && hops[at - 1].1 == write;
+        let continues = hops.get(at + 1).is_some_and(|&(next, _)| next == read);
+        if !is_continued && !is_released(trace, write) {
+            add(trace, &mut weak, write, MemoryOrder::Release);
+        }
+        if !continues && !is_acquired(trace, read, second) {
+            add(trace, &mut weak, read, MemoryOrder::Acquire);
+        }
+    }
+    weak
+}
+
+fn order(trace: &Trace, event: EventId) -> MemoryOrder {
+    match trace.event(event).op {
+        Op::Access(access, _) => access.order().unwrap_or_default(),
+        _ => MemoryOrder::default(),
+    }
+}
+
+fn add(trace: &Trace, weak: &mut Vec<WeakAccess>, event: EventId, needed: MemoryOrder) {
+    let present = order(trace, event);
+    let has_other_half = match needed {
+        MemoryOrder::Release => present.acquires(),
+        _ => present.releases(),
+    };
+    let needed = if has_other_half { MemoryOrder::AcqRel } else { needed };
+    match weak.iter_mut().find(|it| it.event == event) {
+        Some(it) => it.needed = MemoryOrder::AcqRel,
+        None => weak.push(WeakAccess { event, needed }),
+    }
+}
+
+/// Whether `write` releases, by itself or by a fence of its thread before it.
+fn is_released(trace: &Trace, write: EventId) -> bool {
+    let events = trace.thread_events(trace.event(write).thread);
+    let before = &events[..trace.position(write) as usize];
+    let is_fence = |&id: &EventId| matches!(trace.event(id).op, Op::Fence(it) if it.releases());
+    order(trace, write).releases() || before.iter().rev().take(LOOKS_MAX).any(is_fence)
+}
+
+/// Whether `read` acquires, by itself or by a fence of its thread after it and before `end`.
+fn is_acquired(trace: &Trace, read: EventId, end: EventId) -> bool {
+    let events = trace.thread_events(trace.event(read).thread);
+    let after = &events[trace.position(read) as usize + 1..];
+    let is_fence = |&id: &EventId| matches!(trace.event(id).op, Op::Fence(it) if it.acquires());
+    let after = after.iter().take_while(|&&id| id < end).take(LOOKS_MAX);
+    order(trace, read).acquires() || after.into_iter().any(is_fence)
+}
+
+/// The atomic writes and the reads that saw them on the way from `late` back to `early`.
+fn hops(
+    trace: &Trace,
+    mhb: &MustHappenBefore<'_>,
+    early: EventId,
+    late: EventId,
+) -> Vec<(EventId, EventId)> {
+    let (thread, time) = (trace.event(early).thread, trace.position(early) + 1);
+    let is_after = |event: EventId| mhb.past(event).get(thread) >= time;
+    let mut hops = Vec::new();
+    let (mut at, mut looks) = (late, 0);
+    // The nearest step back is what the programmer meant to wait for.
+    'back: while trace.event(at).thread != thread {
+        let events = trace.thread_events(trace.event(at).thread);
+        let last = trace.position(at) as usize;
+        let from = if at == late { last } else { last + 1 };
+        for &event in events[..from].iter().rev() {
+            looks += 1;
+            if looks > LOOKS_MAX {
+                break 'back;
+            }
+            let mut causes = Vec::from_iter(trace.writer(event));
+            mhb.for_each_signal(event, |cause| causes.push(cause));
+            if trace.position(event) == 0 {
+                causes.extend(trace.lifetime(trace.event(event).thread).fork);
+            }
+            let Some(cause) = causes.into_iter().find(|&cause| is_after(cause)) else { continue };
+            let [read, write] = [event, cause].map(|id| trace.event(id).op.is_atomic());
+            if read && write {
+                hops.push((cause, event));
+            }
+            at = cause;
+            continue 'back;
+        }
+        break;
+    }
+    hops
+}
