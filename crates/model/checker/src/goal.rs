@@ -29,16 +29,7 @@ pub(crate) fn check(replay: &Replay<'_>, goal: &Goal) -> Result<(), Refusal> {
             let conflict = observed.op(*first).conflicts_with(observed.op(*second));
             require(conflict, *first, Rule::NoConflict)
         }
-        Goal::Unordered(first, second) => {
-            let is_alone = observed.thread(*first) != observed.thread(*second);
-            require(is_alone, *second, Rule::SameThread)?;
-            let conflict = observed.op(*first).conflicts_with(observed.op(*second));
-            require(conflict, *first, Rule::NoConflict)?;
-            for event in [first, second] {
-                require(replay.happened(*event), *event, Rule::OutOfOrder)?;
-            }
-            require(!happens_before::orders(replay, *first, *second), *first, Rule::Ordered)
-        }
+        Goal::Unordered(first, second) => check_unordered(replay, *first, *second),
         Goal::Deadlock(events) => {
             let refusal = Refusal { step: None, event: None, rule: Rule::NoCycle };
             (events.len() > 1).then_some(()).ok_or(refusal)?;
@@ -83,6 +74,19 @@ pub(crate) fn check(replay: &Replay<'_>, goal: &Goal) -> Result<(), Refusal> {
 
 fn require(holds: bool, event: EventId, rule: Rule) -> Result<(), Refusal> {
     if holds { Ok(()) } else { Err(Refusal { step: None, event: Some(event), rule }) }
+}
+
+/// Both happened, in different threads, they conflict, and happens-before orders neither.
+fn check_unordered(replay: &Replay<'_>, first: EventId, second: EventId) -> Result<(), Refusal> {
+    let observed = &replay.observed;
+    let is_alone = observed.thread(first) != observed.thread(second);
+    require(is_alone, second, Rule::SameThread)?;
+    let conflict = observed.op(first).conflicts_with(observed.op(second));
+    require(conflict, first, Rule::NoConflict)?;
+    for event in [first, second] {
+        require(replay.happened(event), event, Rule::OutOfOrder)?;
+    }
+    require(!happens_before::orders(replay, first, second), first, Rule::Ordered)
 }
 
 /// Each event is its thread's next, the thread has started, and no two share a thread.

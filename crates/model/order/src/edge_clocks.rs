@@ -189,15 +189,7 @@ impl EdgeClocks {
                 }
             }
             Op::Access(AccessOp::AtomicRead(_) | AccessOp::AtomicUpdate(_), _) | Op::Fence(_) => {
-                let synchronization = trace.synchronization();
-                for release in synchronization.acquired(event) {
-                    if let Some(released) = self.atomics.get(release) {
-                        clock.join(released);
-                    }
-                    if synchronization.last_use(*release) == Some(event) {
-                        self.atomics.remove(release);
-                    }
-                }
+                self.synchronize(trace, event, clock);
             }
             Op::Object(ObjectOp::Free, object) => {
                 if let Some(born) = self.births.get_or_default(object).take() {
@@ -287,6 +279,18 @@ impl EdgeClocks {
             | Op::Semaphore(SemaphoreOp::Take, _)
             | Op::Object(ObjectOp::Free, _)
             | Op::Marker(_) => {}
+        }
+    }
+
+    fn synchronize(&mut self, trace: &Trace, event: EventId, clock: &mut VectorClock) {
+        let synchronization = trace.synchronization();
+        for release in synchronization.acquired(event) {
+            if let Some(released) = self.atomics.get(release) {
+                clock.join(released);
+            }
+            if synchronization.last_use(*release) == Some(event) {
+                self.atomics.remove(release);
+            }
         }
     }
 

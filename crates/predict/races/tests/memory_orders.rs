@@ -13,14 +13,14 @@ use crate::common::findings;
 /// The shapes: names, whether there is a race, and events.
 fn shapes() -> Vec<(String, bool, Trace)> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../corpus/memory_orders.txt");
-    let text = ::std::fs::read_to_string(path).unwrap();
+    let text = ::std::fs::read_to_string(path).expect("the corpus is here");
     let lines = text.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
     let shapes = lines.map(|line| {
         let [name, verdict, events] = line.split(" | ").collect::<Vec<_>>()[..] else {
             panic!("three parts: {line}");
         };
         let events = events.split("; ").enumerate().map(|(at, event)| {
-            let (thread, operation) = event.split_once(' ').unwrap();
+            let (thread, operation) = event.split_once(' ').expect("a thread and an operation");
             let operation = operation.replace("(2)", "(T2)");
             format!("T{thread}|{operation}|{name}:{}\n", at + 1)
         });
@@ -71,7 +71,7 @@ fn repaired(trace: &Trace) -> Option<Trace> {
         };
         builder.push(event.thread, op, event.site);
     }
-    (!weak.is_empty()).then(|| builder.finish().unwrap())
+    (!weak.is_empty()).then(|| builder.finish().expect("the events are the same"))
 }
 
 fn strengthened(access: reweave_trace::AccessOp, needed: MemoryOrder) -> reweave_trace::AccessOp {

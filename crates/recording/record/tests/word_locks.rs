@@ -83,11 +83,11 @@ fn sections_of_a_spin_lock_are_sections_of_a_lock() {
     check(
         &[(1, lock()), (1, write()), (1, unlock()), (2, lock()), (2, write()), (2, unlock())],
         expect![[r#"
-            T1|ar.relaxed(m)
+            T1|ar.acquire(m)
             T1|acq(m)
             T1|w(counter)
             T1|rel(m)
-            T2|ar.relaxed(m)
+            T2|ar.acquire(m)
             T2|acq(m)
             T2|w(counter)
             T2|rel(m)"#]],
@@ -110,12 +110,12 @@ fn who_spins_until_it_has_the_lock_asks_for_it() {
             (2, unlock()),
         ],
         expect![[r#"
-            T1|ar.relaxed(m)
+            T1|ar.acquire(m)
             T1|req(m)
             T1|acq(m)
             T1|w(counter)
             T1|rel(m)
-            T2|ar.relaxed(m)
+            T2|ar.acquire(m)
             T2|req(m)
             T2|acq(m)
             T2|w(counter)
@@ -135,10 +135,10 @@ fn setting_up_a_lock_while_it_is_used_stays_a_conflict() {
         ],
         expect![[r#"
             main|w(m)
-            T1|ar.relaxed(m)
+            T1|ar.acquire(m)
             T1|acq(m)
             T1|rel(m)
-            T2|ar.relaxed(m)
+            T2|ar.acquire(m)
             T2|acq(m)
             T2|rel(m)"#]],
     );
@@ -234,12 +234,12 @@ fn memory_that_is_allocated_on_the_way_to_a_lock_changes_nothing_else() {
             (2, unlock()),
         ],
         expect![[r#"
-            T1|ar.relaxed(m)
+            T1|ar.acquire(m)
             T1|req(m)
             T1|acq(m)
             T1|w(counter)
             T1|rel(m)
-            T2|ar.relaxed(m)
+            T2|ar.acquire(m)
             T2|req(m)
             T2|acq(m)
             T2|w(counter)

@@ -161,7 +161,7 @@ fn hop_words(trace: &Trace, hop: &Hop) -> String {
             format!("{one} posted the semaphore (event {from}) and {other} took it (event {to})")
         }
         Link::Atomic => {
-            format!("{one} wrote an atomic (event {from}) and {other} read that value (event {to})")
+            format!("{one} released an atomic (event {from}) and {other} acquired it (event {to})")
         }
         Link::Life => {
             format!("{one} allocated what {other} freed (events {from} and {to})")

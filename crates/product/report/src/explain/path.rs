@@ -29,7 +29,7 @@ pub enum Link {
     Barrier,
     /// A semaphore was posted, then taken.
     Semaphore,
-    /// An atomic write was seen.
+    /// What an atomic write or a fence released was acquired.
     Atomic,
     /// An object was born, then ended.
     Life,
@@ -137,9 +137,9 @@ impl Search<'_> {
             Op::Semaphore(SemaphoreOp::Take, _) => {
                 Some((signals.post(event).and_then(reached)?, Link::Semaphore))
             }
-            Op::Access(AccessOp::AtomicRead(_) | AccessOp::AtomicUpdate(_), _) => {
-                let write = trace.writer(event).and_then(reached)?;
-                trace.event(write).op.is_atomic().then_some((write, Link::Atomic))
+            Op::Access(AccessOp::AtomicRead(_) | AccessOp::AtomicUpdate(_), _) | Op::Fence(_) => {
+                let mut releases = trace.synchronization().acquired(event).iter().copied();
+                releases.find_map(reached).map(|from| (from, Link::Atomic))
             }
             Op::Object(ObjectOp::Free, object) => {
                 self.born.get(&object).map(|&birth| (birth, Link::Life))
