@@ -85,6 +85,8 @@ pub struct Plan {
     pub step_events: Vec<EventId>,
     /// The event of the trace that each goal speaks of.
     pub goal_events: Vec<EventId>,
+    /// Whether the schedule shows that nothing orders two accesses, which no run can show.
+    pub is_about_order: bool,
 }
 
 impl Plan {
@@ -99,7 +101,7 @@ impl Plan {
         let mut builder = PlanBuilder::new(trace, origins);
         builder.steps(&order, &target)?;
         builder.goals(&target)?;
-        Ok(builder.plan)
+        Ok(Self { is_about_order: matches!(goal, Goal::Unordered(..)), ..builder.plan })
     }
 
     /// The plan in the words that the runtime reads.

@@ -38,6 +38,10 @@ fn a_finding_names_the_orders_that_repair_it() {
     let repair = "The weakest orders that repair it: `memory_order_release` on the store at \
                   memory_orders.c:16.";
     assert!(said.contains(repair), "{said}");
+    let output =
+        folder.reweave(&["confirm", "run.rwt", "R1", "--", "./memory_orders", "flag", "weak"]);
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(said.contains("that nothing orders them is proven"), "{said}");
     // What all atomics as sequentially consistent order is ordered.
     let output = folder.reweave(&["check", "run.rwt", "--seqcst"]);
     assert_eq!(output.status.code(), Some(0));
