@@ -117,6 +117,7 @@ impl Project {
             ("src/bin/deadlock.rs", include_str!("rust/deadlock.rs")),
             ("src/bin/streams.rs", include_str!("rust/streams.rs")),
             ("src/bin/ends.rs", include_str!("rust/ends.rs")),
+            ("src/bin/orders.rs", include_str!("rust/orders.rs")),
             ("macros/Cargo.toml", MACROS_MANIFEST),
             ("macros/src/lib.rs", MACROS),
         ];
@@ -227,6 +228,28 @@ fn names(trace: &str, operations: &[&str]) -> Vec<String> {
     names.sort_unstable();
     names.dedup();
     names
+}
+
+#[test]
+fn structures_of_atomics_whose_orders_are_too_weak_have_races() {
+    let Some(project) = &*PROJECT else { return };
+    for profile in PROFILES {
+        for how in ["references", "stack"] {
+            for seed in ["1", "2", "3"] {
+                let record = |words: &[&str]| {
+                    let run = project.record(profile, &["--seed", seed], words, "orders.rwt");
+                    assert!(run.status.success(), "{}", text(&run.stderr));
+                    project.reweave(&["check", "orders.rwt"])
+                };
+                let case = format!("{} {how} {seed}", profile.name);
+                let check = record(&["orders", how]);
+                assert_eq!(check.status.code(), Some(0), "{case}: {}", text(&check.stdout));
+                let check = record(&["orders", how, "weak"]);
+                assert_eq!(check.status.code(), Some(66), "{case}: {}", text(&check.stdout));
+                assert!(text(&check.stdout).contains("are ordered by nothing"), "{case}");
+            }
+        }
+    }
 }
 
 #[test]
