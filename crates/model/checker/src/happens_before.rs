@@ -11,9 +11,7 @@
 //! wake comes after its notify, and that after the begin of the wait; a take of a semaphore comes after
 //! all posts before it.
 
-use std::collections::BTreeSet;
-
-use reweave_base::IndexVec;
+use reweave_base::{FxHashMap, FxHashSet, IndexVec};
 use reweave_op::{
     AccessOp, BarrierOp, ConditionOp, EventId, LockId, LockOp, MemoryOrder, NameKind, ObjectId,
     ObjectOp, Op, SemaphoreId, SemaphoreOp, ThreadId, ThreadOp, VarId,
@@ -33,7 +31,7 @@ pub(crate) fn orders(replay: &Replay<'_>, first: EventId, second: EventId) -> bo
     }
     // What the later access itself sees makes no order, unless it acquires it.
     let op = replay.observed.op(late);
-    let seen = op.var().map_or(Value::default(), |var| after.values[var]);
+    let seen = op.var().map_or(Value::default(), |var| after.value(var));
     let acquires = matches!(op, Op::Access(access, _)
         if access.is_read() && access.order().is_some_and(MemoryOrder::acquires));
     after.threads[replay.observed.thread(late)] || seen.is_atomic && seen.passes_on && acquires
@@ -47,13 +45,14 @@ struct Follower<'a> {
     /// Whether the last release fence of each thread does, and a write that it has seen without
     /// acquiring.
     fences: IndexVec<ThreadId, (bool, bool)>,
-    values: IndexVec<VarId, Value>,
+    values: FxHashMap<VarId, Value>,
     /// Whether an exclusive release does, and a shared one.
-    locks: IndexVec<LockId, (bool, bool)>,
-    semaphores: IndexVec<SemaphoreId, bool>,
-    objects: IndexVec<ObjectId, bool>,
+    locks: FxHashMap<LockId, (bool, bool)>,
+    /// Semaphores that were posted after it, and objects allocated.
+    semaphores: FxHashSet<SemaphoreId>,
+    objects: FxHashSet<ObjectId>,
     /// Notifies, arrivals and begins of waits that do.
-    signals: BTreeSet<EventId>,
+    signals: FxHashSet<EventId>,
 }
 
 /// The last write of a variable.
@@ -68,17 +67,26 @@ struct Value {
 
 impl<'a> Follower<'a> {
     fn new(observed: &'a Observed<'a>) -> Self {
-        let count = |kind| observed.count(kind);
+        let threads_count = observed.count(NameKind::Thread);
         Self {
             observed,
-            threads: IndexVec::from_elem(false, count(NameKind::Thread)),
-            fences: IndexVec::from_elem((false, false), count(NameKind::Thread)),
-            values: IndexVec::from_elem(Value::default(), count(NameKind::Var)),
-            locks: IndexVec::from_elem((false, false), count(NameKind::Lock)),
-            semaphores: IndexVec::from_elem(false, count(NameKind::Semaphore)),
-            objects: IndexVec::from_elem(false, count(NameKind::Object)),
-            signals: BTreeSet::new(),
+            threads: IndexVec::from_elem(false, threads_count),
+            fences: IndexVec::from_elem((false, false), threads_count),
+            values: FxHashMap::default(),
+            locks: FxHashMap::default(),
+            semaphores: FxHashSet::default(),
+            objects: FxHashSet::default(),
+            signals: FxHashSet::default(),
         }
+    }
+
+    fn value(&self, var: VarId) -> Value {
+        self.values.get(&var).copied().unwrap_or_default()
+    }
+
+    /// Whether an exclusive release of `lock` comes after the event, and a shared one.
+    fn lock(&self, lock: LockId) -> (bool, bool) {
+        self.locks.get(&lock).copied().unwrap_or_default()
     }
 
     fn step(&mut self, event: EventId) {
@@ -91,13 +99,19 @@ impl<'a> Follower<'a> {
         match op {
             Op::Access(access, var) => self.access(access, var, thread),
             Op::Fence(order) if order.releases() => self.fences[thread].0 = is_after,
-            Op::Lock(LockOp::Release, lock) => self.locks[lock].0 |= is_after,
-            Op::Lock(LockOp::ReleaseShared, lock) => self.locks[lock].1 |= is_after,
+            Op::Lock(LockOp::Release, lock) => self.locks.entry(lock).or_default().0 |= is_after,
+            Op::Lock(LockOp::ReleaseShared, lock) => {
+                self.locks.entry(lock).or_default().1 |= is_after
+            }
             Op::Thread(ThreadOp::Fork, child) => self.threads[child] |= is_after,
             Op::Condition(ConditionOp::Notify | ConditionOp::NotifyAll, _)
             | Op::Barrier(BarrierOp::Arrive, _) => self.signals.extend(is_after.then_some(event)),
-            Op::Semaphore(SemaphoreOp::Post, semaphore) => self.semaphores[semaphore] |= is_after,
-            Op::Object(ObjectOp::Alloc, object) => self.objects[object] = is_after,
+            Op::Semaphore(SemaphoreOp::Post, semaphore) => {
+                self.semaphores.extend(is_after.then_some(semaphore));
+            }
+            Op::Object(ObjectOp::Alloc, object) => {
+                self.objects.extend(is_after.then_some(object));
+            }
             Op::Fence(_)
             | Op::Lock(..)
             | Op::Thread(..)
@@ -114,8 +128,8 @@ impl<'a> Follower<'a> {
         let is_signalled = |id: &EventId| self.signals.contains(id);
         match op {
             Op::Fence(order) => order.acquires() && self.fences[thread].1,
-            Op::Lock(LockOp::Acquire, lock) => self.locks[lock].0 || self.locks[lock].1,
-            Op::Lock(LockOp::AcquireShared, lock) => self.locks[lock].0,
+            Op::Lock(LockOp::Acquire, lock) => self.lock(lock).0 || self.lock(lock).1,
+            Op::Lock(LockOp::AcquireShared, lock) => self.lock(lock).0,
             Op::Thread(ThreadOp::Join, child) => self.threads[child],
             Op::Condition(ConditionOp::Wake, _) => {
                 self.observed.cause[event].as_ref().is_some_and(is_signalled)
@@ -125,8 +139,8 @@ impl<'a> Follower<'a> {
                 woken.map(|&at| self.observed.waits[at].begin).any(|begin| is_signalled(&begin))
             }
             Op::Barrier(..) => self.observed.arrivals_before(event).iter().any(is_signalled),
-            Op::Semaphore(SemaphoreOp::Take, semaphore) => self.semaphores[semaphore],
-            Op::Object(ObjectOp::Free, object) => self.objects[object],
+            Op::Semaphore(SemaphoreOp::Take, semaphore) => self.semaphores.contains(&semaphore),
+            Op::Object(ObjectOp::Free, object) => self.objects.contains(&object),
             Op::Access(..)
             | Op::Lock(..)
             | Op::Thread(..)
@@ -138,7 +152,7 @@ impl<'a> Follower<'a> {
     }
 
     fn access(&mut self, access: AccessOp, var: VarId, thread: ThreadId) {
-        let (value, order) = (self.values[var], access.order());
+        let (value, order) = (self.value(var), access.order());
         if access.is_read() {
             match order.filter(|_| value.is_atomic) {
                 None => self.threads[thread] |= value.is_after,
@@ -152,7 +166,8 @@ impl<'a> Follower<'a> {
             let own = if releases { is_after } else { self.fences[thread].0 };
             let continues = access.is_read() && value.is_atomic && value.passes_on;
             let passes_on = own || continues;
-            self.values[var] = Value { is_atomic: order.is_some(), is_after, passes_on };
+            let is_atomic = order.is_some();
+            self.values.insert(var, Value { is_atomic, is_after, passes_on });
         }
     }
 }

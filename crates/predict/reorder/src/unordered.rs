@@ -128,7 +128,8 @@ fn path(
     // What the later access itself sees makes no order, unless it acquires it.
     let seen = match happening.op {
         Op::Access(access, var) if access.is_read() => {
-            let Value { is_atomic, passed_on, .. } = follower.values[var];
+            let value = follower.values.get(&var).copied().unwrap_or_default();
+            let Value { is_atomic, passed_on, .. } = value;
             passed_on.filter(|_| is_atomic && access.order().is_some_and(MemoryOrder::acquires))
         }
         _ => None,
@@ -159,11 +160,11 @@ struct Follower<'t> {
     since: IndexVec<ThreadId, u32>,
     /// Of the last release fence, and of what was seen without being acquired.
     fences: IndexVec<ThreadId, (Option<Link>, Option<Link>)>,
-    values: IndexVec<VarId, Value>,
+    values: FxHashMap<VarId, Value>,
     /// By exclusive releases and by shared ones, with the release.
-    locks: IndexVec<LockId, [Option<(Link, EventId)>; 2]>,
-    posts: IndexVec<SemaphoreId, Option<(Link, EventId)>>,
-    objects: IndexVec<ObjectId, Option<Link>>,
+    locks: FxHashMap<LockId, [Option<(Link, EventId)>; 2]>,
+    posts: FxHashMap<SemaphoreId, (Link, EventId)>,
+    objects: FxHashMap<ObjectId, Link>,
     /// Of notifies and arrivals.
     signals: FxHashMap<EventId, Link>,
 }
@@ -177,10 +178,10 @@ impl<'t> Follower<'t> {
             threads: IndexVec::from_elem(None, names.threads.len()),
             since: IndexVec::from_elem(0, names.threads.len()),
             fences: IndexVec::from_elem((None, None), names.threads.len()),
-            values: IndexVec::from_elem(Value::default(), names.vars.len()),
-            locks: IndexVec::from_elem([None; 2], names.locks.len()),
-            posts: IndexVec::from_elem(None, names.semaphores.len()),
-            objects: IndexVec::from_elem(None, names.objects.len()),
+            values: FxHashMap::default(),
+            locks: FxHashMap::default(),
+            posts: FxHashMap::default(),
+            objects: FxHashMap::default(),
             signals: FxHashMap::default(),
         };
         follower.threads[trace.event(early).thread] = Some(0);
@@ -197,6 +198,10 @@ impl<'t> Follower<'t> {
             at = before;
         }
         edges
+    }
+
+    fn lock(&self, lock: LockId) -> [Option<(Link, EventId)>; 2] {
+        self.locks.get(&lock).copied().unwrap_or_default()
     }
 
     fn follow(&mut self, source: Option<(Link, EventId)>, to: EventId) -> Option<Link> {
@@ -217,7 +222,8 @@ impl<'t> Follower<'t> {
             Op::Access(access, var) => self.access(access, var, thread),
             Op::Fence(order) if order.releases() => self.fences[thread].0 = own,
             Op::Lock(release @ (LockOp::Release | LockOp::ReleaseShared), lock) => {
-                let slot = &mut self.locks[lock][usize::from(release == LockOp::ReleaseShared)];
+                let slots = self.locks.entry(lock).or_default();
+                let slot = &mut slots[usize::from(release == LockOp::ReleaseShared)];
                 *slot = slot.or(own.map(|own| (own, event)));
             }
             Op::Thread(ThreadOp::Fork, child) => {
@@ -228,10 +234,13 @@ impl<'t> Follower<'t> {
                 self.signals.extend(own.map(|own| (event, own)));
             }
             Op::Semaphore(SemaphoreOp::Post, semaphore) => {
-                let posted = &mut self.posts[semaphore];
-                *posted = posted.or(own.map(|own| (own, event)));
+                if let Some(own) = own {
+                    self.posts.entry(semaphore).or_insert((own, event));
+                }
             }
-            Op::Object(ObjectOp::Alloc, object) => self.objects[object] = own,
+            Op::Object(ObjectOp::Alloc, object) => {
+                self.objects.extend(own.map(|own| (object, own)));
+            }
             Op::Fence(_)
             | Op::Lock(..)
             | Op::Thread(..)
@@ -249,10 +258,10 @@ impl<'t> Follower<'t> {
         match op {
             Op::Fence(order) if order.acquires() => self.fences[thread].1,
             Op::Lock(LockOp::Acquire, lock) => {
-                let [exclusive, shared] = self.locks[lock];
+                let [exclusive, shared] = self.lock(lock);
                 self.follow(exclusive.or(shared), event)
             }
-            Op::Lock(LockOp::AcquireShared, lock) => self.follow(self.locks[lock][0], event),
+            Op::Lock(LockOp::AcquireShared, lock) => self.follow(self.lock(lock)[0], event),
             Op::Thread(ThreadOp::Join, child) => self.threads[child],
             Op::Condition(ConditionOp::Wake, _) => {
                 let notify = signals.wait_interval(event).and_then(|interval| interval.notify);
@@ -273,9 +282,9 @@ impl<'t> Follower<'t> {
                 needed.and_then(|needed| needed.arrivals.iter().find_map(signal))
             }
             Op::Semaphore(SemaphoreOp::Take, semaphore) => {
-                self.follow(self.posts[semaphore], event)
+                self.follow(self.posts.get(&semaphore).copied(), event)
             }
-            Op::Object(ObjectOp::Free, object) => self.objects[object],
+            Op::Object(ObjectOp::Free, object) => self.objects.get(&object).copied(),
             Op::Access(..)
             | Op::Fence(_)
             | Op::Lock(..)
@@ -288,7 +297,8 @@ impl<'t> Follower<'t> {
     }
 
     fn access(&mut self, access: AccessOp, var: VarId, thread: ThreadId) {
-        let (value, order) = (self.values[var], access.order());
+        let value = self.values.get(&var).copied().unwrap_or_default();
+        let order = access.order();
         if access.is_read() {
             let (threads, fences) = (&mut self.threads[thread], &mut self.fences[thread].1);
             match order.filter(|_| value.is_atomic) {
@@ -303,7 +313,7 @@ impl<'t> Follower<'t> {
             let own = if releases { write } else { self.fences[thread].0 };
             let continued = value.passed_on.filter(|_| access.is_read() && value.is_atomic);
             let passed_on = own.or(continued);
-            self.values[var] = Value { is_atomic: order.is_some(), write, passed_on };
+            self.values.insert(var, Value { is_atomic: order.is_some(), write, passed_on });
         }
     }
 }

@@ -8,7 +8,7 @@
 //! Of several releases of one thread the last says it for all, and one that acquired others says it
 //! for these.
 
-use reweave_base::{FxHashMap, IndexVec};
+use reweave_base::IndexVec;
 
 use crate::op::{AccessOp, EventId, MemoryOrder, Op, ThreadId, VarId};
 use crate::trace::Trace;
@@ -17,10 +17,10 @@ use crate::trace::Trace;
 #[derive(Debug, Default)]
 pub struct Synchronization {
     releases: Vec<EventId>,
-    /// Where in `releases` those stand that an event acquires.
-    rows: FxHashMap<EventId, (u32, u32)>,
-    /// The last event that acquires each.
-    last_uses: FxHashMap<EventId, EventId>,
+    /// Events that acquire, in order, with where in `releases` those end that each does.
+    rows: Vec<(EventId, u32)>,
+    /// Each release, in order, with the last event that acquires it.
+    last_uses: Vec<(EventId, EventId)>,
     is_weak: bool,
 }
 
@@ -34,22 +34,32 @@ impl Synchronization {
                 _ => {}
             }
         }
-        sweep.found
+        let Sweep { mut found, .. } = sweep;
+        found.last_uses.sort_unstable();
+        // Of each release the last use comes last.
+        found.last_uses.reverse();
+        found.last_uses.dedup_by_key(|&mut (release, _)| release);
+        found.last_uses.reverse();
+        found
     }
 
     /// The releases that `event`, an atomic read or a fence, comes after: one per thread at most.
     #[inline]
     #[must_use]
     pub fn acquired(&self, event: EventId) -> &[EventId] {
-        let row = self.rows.get(&event);
-        row.map_or(&[], |&(from, to)| &self.releases[from as usize..to as usize])
+        let Ok(at) = self.rows.binary_search_by_key(&event, |&(acquires, _)| acquires) else {
+            return &[];
+        };
+        let from = at.checked_sub(1).map_or(0, |before| self.rows[before].1);
+        &self.releases[from as usize..self.rows[at].1 as usize]
     }
 
     /// The last event that acquires `release`, if any does.
     #[inline]
     #[must_use]
     pub fn last_use(&self, release: EventId) -> Option<EventId> {
-        self.last_uses.get(&release).copied()
+        let at = self.last_uses.binary_search_by_key(&release, |&(released, _)| released).ok()?;
+        Some(self.last_uses[at].1)
     }
 
     /// Whether some atomic read sees an atomic write of another thread without coming after it by their
@@ -101,9 +111,11 @@ impl Sweep {
                 self.values[var] = value;
             }
             AccessOp::AtomicWrite(order) => {
-                let releases = Releases::from_iter(self.own_release(id, thread, order));
-                let writer = Some((thread, order.releases()));
-                *self.values.get_or_default(var) = Value { writer, releases };
+                let own = self.own_release(id, thread, order);
+                let value = self.values.get_or_default(var);
+                value.writer = Some((thread, order.releases()));
+                value.releases.clear();
+                value.releases.extend(own);
             }
             AccessOp::AtomicUpdate(order) => {
                 let mut value = std::mem::take(self.values.get_or_default(var));
@@ -129,14 +141,14 @@ impl Sweep {
     }
 
     fn acquire(&mut self, id: EventId, thread: ThreadId, releases: &[(ThreadId, EventId)]) {
-        let from = self.found.releases.len() as u32;
+        let Synchronization { releases: all, rows, last_uses, .. } = &mut self.found;
+        let from = all.len();
         for &(_, release) in releases.iter().filter(|(by, _)| *by != thread) {
-            self.found.releases.push(release);
-            self.found.last_uses.insert(release, id);
+            all.push(release);
+            last_uses.push((release, id));
         }
-        let to = self.found.releases.len() as u32;
-        if from < to {
-            self.found.rows.insert(id, (from, to));
+        if from < all.len() {
+            rows.push((id, all.len() as u32));
         }
     }
 
