@@ -17,10 +17,6 @@ impl Sequence for Trace {
     fn thread(&self, place: usize) -> ThreadId {
         self.event(EventId::from_index(place)).thread
     }
-
-    fn seen(&self, place: usize) -> Option<usize> {
-        self.writer(EventId::from_index(place)).map(Id::index)
-    }
 }
 
 /// Happens-before over all events of `trace`.

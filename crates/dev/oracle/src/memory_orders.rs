@@ -1,4 +1,4 @@
-//! Happens-before of one order of events, by the memory orders of C11 and C++20, pair by pair.
+//! Happens-before of one order of events, by the memory orders of C++20, pair by pair.
 //!
 //! A *release point* of an atomic write is the write itself, if it releases, and each release fence
 //! of its thread before it. An *acquire point* of an atomic read is the read, if it acquires, and each
@@ -6,7 +6,8 @@
 //! that it saw and, while that is a read-modify-write, the atomic write that this saw. Every release
 //! point of that sequence comes before every acquire point of the read.
 //!
-//! More than the standard says: a read comes after the write that it saw, unless both are atomic; a
+//! More than that: a store goes on with the release sequence of the atomic write before it, if that is by
+//! the same thread, as in C11; a read comes after the write that it saw, unless both are atomic; a
 //! take comes after all posts before it; a wake after its notify, and that after the begin of the wait.
 //!
 //! Follows N4861, 6.9.2.1 (data races) and 31.11 (fences).
@@ -90,8 +91,19 @@ fn happens_before(observed: &Observed<'_>, schedule: &[EventId]) -> Vec<Vec<bool
 pub(crate) trait Sequence {
     fn op(&self, place: usize) -> Op;
     fn thread(&self, place: usize) -> ThreadId;
-    /// The place of the write that the read at `place` sees.
-    fn seen(&self, place: usize) -> Option<usize>;
+    /// The place of the last write before `place` to the variable that is accessed there.
+    fn before(&self, place: usize) -> Option<usize> {
+        let var = self.op(place).var()?;
+        let writes = |&at: &usize| self.op(at).is_write() && self.op(at).var() == Some(var);
+        (0..place).rev().find(writes)
+    }
+
+    /// The place of the write that the read at `place` is known to see.
+    fn seen(&self, place: usize) -> Option<usize> {
+        let op = self.op(place);
+        let is_known = op.is_read() && !matches!(op, Op::Access(AccessOp::UnknownRead, _));
+        self.before(place).filter(|_| is_known)
+    }
 }
 
 /// The memory order of an atomic access.
@@ -117,11 +129,14 @@ fn acquires(order: MemoryOrder) -> bool {
 
 /// The places of the atomic writes whose release sequence the atomic read at `place` sees.
 fn release_sequence(run: &impl Sequence, place: usize) -> Vec<usize> {
+    let is_atomic = |write: &usize| order(run.op(*write)).is_some();
     let mut sequence = Vec::new();
-    let mut reader = place;
-    while let Some(write) = run.seen(reader).filter(|&write| order(run.op(write)).is_some()) {
+    let mut next = run.seen(place).filter(is_atomic);
+    while let Some(write) = next {
         sequence.push(write);
-        reader = write;
+        // A store goes on with the one before it if that is by the same thread.
+        let before = run.before(write).filter(is_atomic);
+        next = before.filter(|&it| run.op(write).is_read() || run.thread(it) == run.thread(write));
     }
     sequence
 }
@@ -158,12 +173,6 @@ impl Sequence for Run<'_> {
 
     fn thread(&self, place: usize) -> ThreadId {
         self.observed.event(self.schedule[place]).thread
-    }
-
-    fn seen(&self, place: usize) -> Option<usize> {
-        let var = self.op(place).var().filter(|_| self.op(place).is_read())?;
-        let writes = |&at: &usize| self.op(at).is_write() && self.op(at).var() == Some(var);
-        (0..place).rev().find(writes)
     }
 }
 

@@ -79,8 +79,8 @@ fn require(holds: bool, event: EventId, rule: Rule) -> Result<(), Refusal> {
 /// Both happened, in different threads, they conflict, and happens-before orders neither.
 fn check_unordered(replay: &Replay<'_>, first: EventId, second: EventId) -> Result<(), Refusal> {
     let observed = &replay.observed;
-    let is_alone = observed.thread(first) != observed.thread(second);
-    require(is_alone, second, Rule::SameThread)?;
+    let are_apart = observed.thread(first) != observed.thread(second);
+    require(are_apart, second, Rule::SameThread)?;
     let conflict = observed.op(first).conflicts_with(observed.op(second));
     require(conflict, first, Rule::NoConflict)?;
     for event in [first, second] {

@@ -1,4 +1,4 @@
-//! Happens-before of one order of events, by the memory orders of C11 and C++20.
+//! Happens-before of one order of events, by the memory orders of C++20.
 //!
 //! What comes after one event is followed from it on: through its thread, forks and joins, locks,
 //! signals, and from an atomic write to an atomic read that sees it, if the one releases and the
@@ -6,7 +6,8 @@
 //! A read-modify-write passes on what the write that it saw released. In an order that is
 //! sequentially consistent, `seqcst` is both.
 //!
-//! Some things order more than the standard says, so that less is called unordered: a plain read comes
+//! Some things order more than that, so that less is called unordered: a store goes on with what the
+//! value before passed on if the same thread wrote that, as in C11; a plain read comes
 //! after the write that it saw, since who sees a racing write takes part in another race already; a
 //! wake comes after its notify, and that after the begin of the wait; a take of a semaphore comes after
 //! all posts before it.
@@ -58,6 +59,7 @@ struct Follower<'a> {
 /// The last write of a variable.
 #[derive(Clone, Copy, Debug, Default)]
 struct Value {
+    writer: Option<ThreadId>,
     is_atomic: bool,
     /// Whether it comes after the event.
     is_after: bool,
@@ -153,7 +155,8 @@ impl<'a> Follower<'a> {
 
     fn access(&mut self, access: AccessOp, var: VarId, thread: ThreadId) {
         let (value, order) = (self.value(var), access.order());
-        if access.is_read() {
+        // Who wrote what a read of an unknown writer saw is not known.
+        if access.is_read() && access != AccessOp::UnknownRead {
             match order.filter(|_| value.is_atomic) {
                 None => self.threads[thread] |= value.is_after,
                 Some(order) if order.acquires() => self.threads[thread] |= value.passes_on,
@@ -164,10 +167,11 @@ impl<'a> Follower<'a> {
             let is_after = self.threads[thread];
             let releases = order.is_none_or(MemoryOrder::releases);
             let own = if releases { is_after } else { self.fences[thread].0 };
-            let continues = access.is_read() && value.is_atomic && value.passes_on;
-            let passes_on = own || continues;
             let is_atomic = order.is_some();
-            self.values.insert(var, Value { is_atomic, is_after, passes_on });
+            let continues = is_atomic && (access.is_read() || value.writer == Some(thread));
+            let passes_on = own || continues && value.is_atomic && value.passes_on;
+            let writer = Some(thread);
+            self.values.insert(var, Value { writer, is_atomic, is_after, passes_on });
         }
     }
 }

@@ -403,7 +403,7 @@ fn is_ordered(text: &str) -> bool {
     answers.sort_unstable();
     assert_eq!(answers[0], answers[1], "{text}");
     match answers[0].as_str() {
-        "correct" => false,
+        answer if answer.starts_with("correct") => false,
         "at the end, event 1: happens-before orders the two accesses" => true,
         other => panic!("{text}: {other}"),
     }
@@ -417,6 +417,7 @@ fn what_happens_before_orders_is_not_unordered() {
         "1 w a; 1 aw f; 2 ar f; 2 r a",
         "1 w a; 1 fence.release; 1 aw.relaxed f; 2 ar.relaxed f; 2 fence.acquire; 2 r a",
         "1 w a; 1 aw.release f; 2 arw.relaxed f; 3 ar.acquire f; 3 r a",
+        "1 w a; 1 aw.release f; 1 aw.relaxed f; 2 ar.acquire f; 2 r a",
         "1 w a; 1 aw.release f; 2 ar.acquire f; 2 aw.release g; 3 ar.acquire g; 3 r a",
         "1 aw.release a; 2 ar.acquire a; 2 r a",
         "1 w a; 1 aw.release a; 2 ar.acquire a",
@@ -453,6 +454,7 @@ fn goals_unordered() {
         "1 w a; 1 aw.release f; 2 aw.relaxed f; 3 ar.acquire f; 3 r a",
         "1 w a; 1 aw.relaxed f; 2 arw.acqrel f; 3 ar.acquire f; 3 r a",
         "1 w a; 1 aw.release f; 2 w f; 3 ar.acquire f; 3 r a",
+        "1 w a; 1 w b; 2 r? b; 2 r a",
         "1 arw.release a; 2 arw.relaxed a; 2 r a; 2 w a",
         // What the later access itself sees makes no order.
         "1 w a; 2 r a",

@@ -16,8 +16,8 @@
 //! 1, is at most the clock of e at f's thread. `oracle::hb` writes the order down pair by pair.
 //!
 //! Costs a constant an access and one clock operation an event that synchronises, so events times
-//! threads at most; keeps a clock for each thread, lock and atomic variable and for each signal on
-//! its way. [`Segments`] counts more coarsely, for callers that look at accesses themselves.
+//! threads at most; keeps a clock for each thread and lock, and for each signal and each release
+//! of an atomic on its way. [`Segments`] counts more coarsely, for callers that look at accesses themselves.
 //!
 //! Follows Lamport, "Time, clocks, and the ordering of events in a distributed system" (1978),
 //! with vector clocks after Mattern (1989) and Fidge (1988).
@@ -147,7 +147,7 @@ impl Segments {
 
     /// Takes the next event of `trace` in observed order and says whether it ended a segment.
     ///
-    /// Plain reads may be left out, and plain writes before the first atomic access.
+    /// Plain accesses may be left out.
     #[inline]
     pub fn advance(&mut self, trace: &Trace, event: EventId) -> bool {
         let columns = trace.columns();

@@ -100,8 +100,8 @@ impl SchedulableHappensBefore {
     }
 
     /// The same, but an atomic read comes after an atomic write that it saw only if their memory
-    /// orders say so. What this leaves unordered is unordered in the observed run itself, though
-    /// perhaps no run brings it together.
+    /// orders say so. In a trace without conditions and semaphores, what this leaves unordered is
+    /// unordered in the observed run itself, though perhaps no run brings it together.
     #[must_use]
     pub fn by_memory_orders() -> Self {
         Self { goes_by_memory_orders: true, ..Self::new() }

@@ -11,8 +11,8 @@
 //! Where atomics hand something over that their memory orders do not order, two accesses that never
 //! come together race all the same, if some correct reordering runs both and its happens-before
 //! orders neither. Then all pairs are candidates that memory orders leave unordered, and those that
-//! cannot come together are asked about once more. In a trace without such atomics there are none:
-//! what nothing orders in a reordering can come together in a shorter one.
+//! cannot come together are asked about once more. In a trace without such atomics and without
+//! conditions there are none: what nothing orders in a reordering can come together in a shorter one.
 //!
 //! Pairs are grouped by code location, and the earliest proven instance is shown. After much work, a
 //! location pair that has a proven instance gets only a quick look at its others, and none once
@@ -224,7 +224,11 @@ impl<'d, 'a, 't> Pass<'d, 'a, 't> {
     fn go(&mut self) -> ControlFlow<()> {
         let engine = self.driver.subject().engine();
         let synchronized = self.is_weak.then(|| MustHappenBefore::synchronized(self.trace));
-        let mut observed = self.is_weak.then(SchedulableHappensBefore::by_memory_orders);
+        // Conditions and semaphores order more than these clocks say.
+        let names = self.trace.names();
+        let is_plain = names.conditions.len() == 0 && names.semaphores.len() == 0;
+        let is_decided_by_clocks = self.is_weak && is_plain;
+        let mut observed = is_decided_by_clocks.then(SchedulableHappensBefore::by_memory_orders);
         let needs = synchronized.as_ref().unwrap_or_else(|| engine.mhb());
         let mut candidates = Candidates::new(self.trace, needs);
         for (second, event) in self.trace.events() {
@@ -452,7 +456,7 @@ impl Analysis for ExactRaces {
         let mut driver = Driver::new(subject, settings, sink);
         let decided = Pass::new(&mut driver, self.reorderings).run();
         let mut predictor = RacePredictor::new(self.info, subject, self.reorderings);
-        // What was decided is proven whatever it takes: that takes no more work than deciding it did.
+        // What was decided is proven whatever it takes, so that nothing that counts goes unreported.
         predictor.is_decided = true;
         _ = driver.prove(&mut predictor, to_prove(decided.groups, decided.pairs, settings.all));
         let mut counters = decided.counts.counters();

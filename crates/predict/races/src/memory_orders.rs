@@ -20,16 +20,17 @@ pub(crate) fn too_weak(
     first: EventId,
     second: EventId,
 ) -> Vec<WeakAccess> {
-    let mut hops = hops(trace, mhb, first.min(second), first.max(second));
+    let (early, late) = (first.min(second), first.max(second));
+    let mut hops = hops(trace, mhb, early, late);
     hops.reverse();
     let mut weak: Vec<WeakAccess> = Vec::new();
     for (at, &(write, read)) in hops.iter().enumerate() {
-        let is_continued = at > 0 && hops[at - 1].1 == write;
-        let continues = hops.get(at + 1).is_some_and(|&(next, _)| next == read);
-        if !is_continued && !is_released(trace, write) {
+        let before = at.checked_sub(1).map_or(early, |before| hops[before].1);
+        let after = hops.get(at + 1).map_or(late, |&(next, _)| next);
+        if before != write && !is_released(trace, before, write) {
             add(trace, &mut weak, write, MemoryOrder::Release);
         }
-        if !continues && !is_acquired(trace, read, second) {
+        if after != read && !is_acquired(trace, read, after) {
             add(trace, &mut weak, read, MemoryOrder::Acquire);
         }
     }
@@ -56,21 +57,28 @@ fn add(trace: &Trace, weak: &mut Vec<WeakAccess>, event: EventId, needed: Memory
     }
 }
 
-/// Whether `write` releases, by itself or by a fence of its thread before it.
-fn is_released(trace: &Trace, write: EventId) -> bool {
-    let events = trace.thread_events(trace.event(write).thread);
-    let before = &events[..trace.position(write) as usize];
-    let is_fence = |&id: &EventId| matches!(trace.event(id).op, Op::Fence(it) if it.releases());
-    order(trace, write).releases() || before.iter().rev().take(LOOKS_MAX).any(is_fence)
+/// Whether `write` releases what comes from `start`, by itself or by a fence of its thread in between.
+fn is_released(trace: &Trace, start: EventId, write: EventId) -> bool {
+    let is_fence = |id: EventId| matches!(trace.event(id).op, Op::Fence(it) if it.releases());
+    order(trace, write).releases() || between(trace, start, write, write).any(is_fence)
 }
 
-/// Whether `read` acquires, by itself or by a fence of its thread after it and before `end`.
+/// Whether `read` acquires for what goes to `end`, by itself or by a fence of its thread in between.
 fn is_acquired(trace: &Trace, read: EventId, end: EventId) -> bool {
-    let events = trace.thread_events(trace.event(read).thread);
-    let after = &events[trace.position(read) as usize + 1..];
-    let is_fence = |&id: &EventId| matches!(trace.event(id).op, Op::Fence(it) if it.acquires());
-    let after = after.iter().take_while(|&&id| id < end).take(LOOKS_MAX);
-    order(trace, read).acquires() || after.into_iter().any(is_fence)
+    let is_fence = |id: EventId| matches!(trace.event(id).op, Op::Fence(it) if it.acquires());
+    order(trace, read).acquires() || between(trace, read, end, read).any(is_fence)
+}
+
+/// The events between `from` and `to` in the thread of `of`.
+fn between(
+    trace: &Trace,
+    from: EventId,
+    to: EventId,
+    of: EventId,
+) -> impl Iterator<Item = EventId> {
+    let events = trace.thread_events(trace.event(of).thread);
+    let start = events.partition_point(|&id| id <= from);
+    events[start..].iter().copied().take_while(move |&id| id < to)
 }
 
 /// The atomic writes and the reads that saw them on the way from `late` back to `early`.

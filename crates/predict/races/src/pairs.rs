@@ -218,23 +218,26 @@ impl Predictor for RacePredictor<'_, '_> {
                 "are left unordered; the search for a schedule gave up"
             }
         };
-        let is_apart =
-            group.proof.as_ref().is_some_and(|it| matches!(it.goal(), Goal::Unordered(..)));
+        let proof = group.proof.as_ref();
+        let is_apart = proof.is_some_and(|it| matches!(it.goal(), Goal::Unordered(..)));
+        let weak = if is_apart {
+            let mhb = self.subject.engine().mhb();
+            too_weak(self.trace, mhb, race.first, race.second)
+        } else {
+            Vec::new()
+        };
         let evidence = match group.proof {
             Some(proof) => Evidence::Schedule(proof),
             None if self.first == Some(race) => Evidence::First,
             None => Evidence::Unordered,
         };
-        let detail = if is_apart {
-            let mhb = self.subject.engine().mhb();
-            Detail::MemoryOrders(too_weak(self.trace, mhb, race.first, race.second))
-        } else {
-            Detail::None
-        };
         let [first, second] = [race.first, race.second].map(|access| spelled(self.trace, access));
         let verdict = match evidence.guarantee() {
             Guarantee::Observed | Guarantee::Witnessed | Guarantee::Decided if is_apart => {
-                "are ordered by nothing: the atomics between them do not synchronize"
+                match weak[..] {
+                    [] => "can both happen with nothing that orders them",
+                    _ => "are ordered by nothing: the atomics between them do not synchronize",
+                }
             }
             Guarantee::Observed | Guarantee::Witnessed | Guarantee::Decided => {
                 "can happen at the same time"
@@ -249,7 +252,7 @@ impl Predictor for RacePredictor<'_, '_> {
             message: format!("{first} and {second} {verdict}"),
             count: group.count,
             evidence,
-            detail,
+            detail: if is_apart { Detail::MemoryOrders(weak) } else { Detail::None },
         })
     }
 }

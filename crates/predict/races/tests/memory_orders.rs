@@ -2,11 +2,12 @@
 
 use std::path::Path;
 
-use reweave_analysis::{Detail, Guarantee};
+use proptest::prelude::*;
+use reweave_analysis::{Detail, Guarantee, WeakAccess};
 use reweave_oracle::{memory_orders, reachable};
 use reweave_races::exact::{self, EXACT};
-use reweave_testkit::std;
-use reweave_trace::{Goal, MemoryOrder, Op, Trace};
+use reweave_testkit::{Shape, draw, soak, std, traces};
+use reweave_trace::{AccessOp, Goal, MemoryOrder, Op, Trace, TraceBuilder};
 
 use crate::common::findings;
 
@@ -48,18 +49,9 @@ fn every_shape_has_its_verdict() {
     }
 }
 
-/// `trace` with the orders that its findings ask for.
-fn repaired(trace: &Trace) -> Option<Trace> {
-    let (found, _) = findings(&EXACT, trace, true);
-    let weak: Vec<_> = found
-        .iter()
-        .filter_map(|finding| match &finding.detail {
-            Detail::MemoryOrders(weak) if !weak.is_empty() => Some(weak.clone()),
-            _ => None,
-        })
-        .flatten()
-        .collect();
-    let mut builder = reweave_trace::TraceBuilder::new();
+/// `trace` with the orders that `weak` asks for.
+fn repaired(trace: &Trace, weak: &[WeakAccess]) -> Trace {
+    let mut builder = TraceBuilder::new();
     *builder.names() = trace.names().clone();
     for (id, event) in trace.events() {
         let needed = weak.iter().find(|it| it.event == id).map(|it| it.needed);
@@ -71,11 +63,34 @@ fn repaired(trace: &Trace) -> Option<Trace> {
         };
         builder.push(event.thread, op, event.site);
     }
-    (!weak.is_empty()).then(|| builder.finish().expect("the events are the same"))
+    builder.finish().expect("the events are the same")
 }
 
-fn strengthened(access: reweave_trace::AccessOp, needed: MemoryOrder) -> reweave_trace::AccessOp {
-    use reweave_trace::AccessOp::{AtomicRead, AtomicUpdate, AtomicWrite};
+/// How many findings of `trace` ask for orders. With these, nothing may be found of the same accesses that
+/// is about order.
+#[track_caller]
+fn check_repairs(trace: &Trace) -> usize {
+    let (found, _) = findings(&EXACT, trace, true);
+    let mut count = 0;
+    for finding in found {
+        let Detail::MemoryOrders(weak) = &finding.detail else { continue };
+        if weak.is_empty() {
+            continue;
+        }
+        count += 1;
+        let repaired = repaired(trace, weak);
+        let (left, _) = findings(&EXACT, &repaired, true);
+        let is_left = left.iter().any(|it| {
+            let goal = it.evidence.proof().map(|proof| proof.goal());
+            it.events == finding.events && matches!(goal, Some(Goal::Unordered(..)))
+        });
+        assert!(!is_left, "{weak:?}\n{}", draw(trace));
+    }
+    count
+}
+
+fn strengthened(access: AccessOp, needed: MemoryOrder) -> AccessOp {
+    use AccessOp::{AtomicRead, AtomicUpdate, AtomicWrite};
     match access {
         AtomicRead(_) => AtomicRead(needed),
         AtomicWrite(_) => AtomicWrite(needed),
@@ -86,14 +101,25 @@ fn strengthened(access: reweave_trace::AccessOp, needed: MemoryOrder) -> reweave
 
 #[test]
 fn the_orders_that_a_finding_asks_for_repair_it() {
-    let mut count = 0;
-    for (name, _, trace) in shapes() {
-        let Some(repaired) = repaired(&trace) else { continue };
-        count += 1;
-        let (left, _) = findings(&EXACT, &repaired, true);
-        let is_weak = |goal: &Goal| matches!(goal, Goal::Unordered(..));
-        let left = left.iter().filter_map(|finding| finding.evidence.proof());
-        assert_eq!(left.filter(|proof| is_weak(proof.goal())).count(), 0, "{name}");
-    }
+    let count: usize = shapes().iter().map(|(_, _, trace)| check_repairs(trace)).sum();
     assert!(count > 20, "{count}");
+    // Fences that are too early, or too late, do not count.
+    let early =
+        "T1|fence(release)|1\nT1|w(x)|2\nT1|aw.relaxed(f)|3\nT2|ar.relaxed(f)|4\nT2|r(x)|5\n";
+    let late = "T1|w(x)|1\nT1|aw.release(f)|2\nT2|ar.relaxed(f)|3\nT2|aw.relaxed(g)|4\n\
+                T2|fence(acquire)|5\nT3|ar.acquire(g)|6\nT3|r(x)|7\n";
+    for text in [early, late] {
+        assert_eq!(check_repairs(&std(text)), 1, "{text}");
+    }
+}
+
+proptest! {
+    #![proptest_config(soak::config(100))]
+
+    #[test]
+    fn the_orders_that_a_finding_asks_for_repair_it_on_random_traces(
+        trace in traces(Shape::ATOMICS.events(14))
+    ) {
+        check_repairs(&trace);
+    }
 }

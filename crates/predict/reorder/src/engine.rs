@@ -495,6 +495,15 @@ impl<'e, 't> Solver<'e, 't> {
         std::mem::replace(&mut self.search.work, 0)
     }
 
+    /// How much work was done by now, and how much may be when one more query is over.
+    pub(crate) const fn work(&self) -> u64 {
+        self.search.work
+    }
+
+    pub(crate) const fn work_limit(&self) -> u64 {
+        self.search.work.saturating_add(self.budget.work)
+    }
+
     /// Counts what was done besides queries.
     pub(crate) const fn add_work(&mut self, work: u64) {
         self.search.work += work;

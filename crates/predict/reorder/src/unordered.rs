@@ -8,7 +8,8 @@
 //! unordered one of these edges is missing: its ends come in the other order, or one of them does not
 //! happen. Each of these is asked for in turn.
 //!
-//! Complete but for the budget. Costs a query and a look at the schedule for each.
+//! Complete but for the budget and [`QUERIES_MAX`]. Costs a query, and a look at the events from the
+//! first access on, for each.
 
 use reweave_base::{FxHashMap, Id, IndexVec};
 use reweave_trace::{
@@ -28,9 +29,11 @@ impl Solver<'_, '_> {
         let trace = self.engine().trace();
         let mut open = vec![Query { must: vec![first, second], ..Query::default() }];
         let (mut asked, mut is_unknown) = (0, false);
+        let limit = self.work_limit();
         while let Some(query) = open.pop() {
             asked += 1;
-            if asked > QUERIES_MAX {
+            // All queries about one pair share what one may take.
+            if asked > QUERIES_MAX || self.work() > limit {
                 return Answer::Unknown;
             }
             let reordering = match self.solve(&query) {
@@ -116,7 +119,7 @@ fn path(
     let in_base = (if part == 0 { from..end } else { 0..0 }).map(EventId::from_index);
     let steps = reordering.schedule.iter().copied().skip(if part == 0 { 0 } else { from });
     let mut follower = Follower::new(trace, early);
-    let mut looks = 0;
+    let mut looks = in_base.len() as u64;
     for event in in_base.filter(|&event| is_in_base(event)).chain(steps) {
         if event == late {
             break;
@@ -145,6 +148,7 @@ type Link = u32;
 /// after.
 #[derive(Clone, Copy, Debug, Default)]
 struct Value {
+    writer: Option<ThreadId>,
     is_atomic: bool,
     write: Option<Link>,
     passed_on: Option<Link>,
@@ -299,7 +303,7 @@ impl<'t> Follower<'t> {
     fn access(&mut self, access: AccessOp, var: VarId, thread: ThreadId) {
         let value = self.values.get(&var).copied().unwrap_or_default();
         let order = access.order();
-        if access.is_read() {
+        if access.is_read() && access != AccessOp::UnknownRead {
             let (threads, fences) = (&mut self.threads[thread], &mut self.fences[thread].1);
             match order.filter(|_| value.is_atomic) {
                 None => *threads = threads.or(value.write),
@@ -311,9 +315,10 @@ impl<'t> Follower<'t> {
             let write = self.threads[thread];
             let releases = order.is_none_or(MemoryOrder::releases);
             let own = if releases { write } else { self.fences[thread].0 };
-            let continued = value.passed_on.filter(|_| access.is_read() && value.is_atomic);
-            let passed_on = own.or(continued);
-            self.values.insert(var, Value { is_atomic: order.is_some(), write, passed_on });
+            let is_atomic = order.is_some();
+            let continues = is_atomic && (access.is_read() || value.writer == Some(thread));
+            let passed_on = own.or(value.passed_on.filter(|_| continues && value.is_atomic));
+            self.values.insert(var, Value { writer: Some(thread), is_atomic, write, passed_on });
         }
     }
 }

@@ -1,14 +1,15 @@
 //! Which atomic writes and fences does an atomic read or fence synchronize with?
 //!
-//! By C11 and C++20: an atomic read that acquires comes after the releases of the write that it saw,
+//! By C++20: an atomic read that acquires comes after the releases of the write that it saw,
 //! and so does an acquire fence after a read that does not. A write releases if its memory order does,
 //! or by the last release fence of its thread before it. A read-modify-write passes on what the write
-//! that it saw released (a release sequence). A plain write releases nothing.
+//! that it saw released (a release sequence), and so does a store by the thread that wrote the value
+//! before: C++20 does not say so, but C11 does. A plain write releases nothing.
 //!
 //! Of several releases of one thread the last says it for all, and one that acquired others says it
 //! for these.
 
-use reweave_base::IndexVec;
+use reweave_base::{FxHashMap, IndexVec};
 
 use crate::op::{AccessOp, EventId, MemoryOrder, Op, ThreadId, VarId};
 use crate::trace::Trace;
@@ -43,7 +44,8 @@ impl Synchronization {
         found
     }
 
-    /// The releases that `event`, an atomic read or a fence, comes after: one per thread at most.
+    /// The releases that `event`, an atomic read or a fence, comes after: of each thread the last, and
+    /// not where its own thread has come after that before.
     #[inline]
     #[must_use]
     pub fn acquired(&self, event: EventId) -> &[EventId] {
@@ -70,14 +72,22 @@ impl Synchronization {
     }
 }
 
-/// Releases, of each thread the last.
+/// Releases, of each thread the last, by thread.
 type Releases = Vec<(ThreadId, EventId)>;
 
+/// Adds `others` to `releases`.
 fn add(releases: &mut Releases, others: &[(ThreadId, EventId)]) {
-    for &(thread, event) in others {
-        match releases.iter_mut().find(|(of, _)| *of == thread) {
-            Some((_, last)) => *last = event.max(*last),
-            None => releases.push((thread, event)),
+    match others {
+        [] => {}
+        &[(thread, event)] => match releases.binary_search_by_key(&thread, |&(of, _)| of) {
+            Ok(at) => releases[at].1 = event.max(releases[at].1),
+            Err(at) => releases.insert(at, (thread, event)),
+        },
+        _ => {
+            releases.extend_from_slice(others);
+            // Two sorted lists in a row are merged in linear time.
+            releases.sort_by_key(|&(thread, event)| (thread, std::cmp::Reverse(event)));
+            releases.dedup_by_key(|&mut (thread, _)| thread);
         }
     }
 }
@@ -98,6 +108,8 @@ struct Sweep {
     fences: IndexVec<ThreadId, Option<EventId>>,
     /// What each thread has seen and not acquired.
     unacquired: IndexVec<ThreadId, Releases>,
+    /// The last release of another thread that a thread has acquired.
+    acquired: FxHashMap<(ThreadId, ThreadId), EventId>,
 }
 
 impl Sweep {
@@ -113,9 +125,12 @@ impl Sweep {
             AccessOp::AtomicWrite(order) => {
                 let own = self.own_release(id, thread, order);
                 let value = self.values.get_or_default(var);
+                // In C11 a store goes on with a release sequence of its own thread, in C++20 it does not.
+                if !value.writer.is_some_and(|(by, _)| by == thread) {
+                    value.releases.clear();
+                }
                 value.writer = Some((thread, order.releases()));
-                value.releases.clear();
-                value.releases.extend(own);
+                add(&mut value.releases, own.as_slice());
             }
             AccessOp::AtomicUpdate(order) => {
                 let mut value = std::mem::take(self.values.get_or_default(var));
@@ -143,9 +158,14 @@ impl Sweep {
     fn acquire(&mut self, id: EventId, thread: ThreadId, releases: &[(ThreadId, EventId)]) {
         let Synchronization { releases: all, rows, last_uses, .. } = &mut self.found;
         let from = all.len();
-        for &(_, release) in releases.iter().filter(|(by, _)| *by != thread) {
-            all.push(release);
-            last_uses.push((release, id));
+        for &(by, release) in releases.iter().filter(|(by, _)| *by != thread) {
+            // Who has acquired a release before comes after it already.
+            let known = self.acquired.get(&(thread, by));
+            if known.is_none_or(|&known| known < release) {
+                self.acquired.insert((thread, by), release);
+                all.push(release);
+                last_uses.push((release, id));
+            }
         }
         if from < all.len() {
             rows.push((id, all.len() as u32));

@@ -150,7 +150,7 @@ pub fn ending(trace: &Trace, proof: &Proof) -> Vec<String> {
             thread(*second),
         )],
         Goal::Unordered(first, second) => vec![format!(
-            "Event {} in {} and event {} in {} have both happened, and happens-before puts neither before the other: what one thread passed to the other went through atomic accesses whose memory orders do not synchronize.",
+            "Event {} in {} and event {} in {} have both happened, and happens-before of this schedule puts neither before the other.",
             first.number(),
             thread(*first),
             second.number(),

@@ -46,15 +46,19 @@ fn race(trace: &Trace, finding: &Finding) -> Vec<String> {
                 .to_owned(),
         ];
     }
-    if let Detail::MemoryOrders(_) = finding.detail {
-        return vec![
+    if let Detail::MemoryOrders(weak) = &finding.detail {
+        let how = match weak[..] {
+            [] => "",
+            _ => {
+                " An atomic variable tells one thread that the other is done, but its memory orders do \
+                 not synchronize: the compiler and the processor may move the accesses past it."
+            }
+        };
+        return vec![format!(
             "Two threads access the same variable, at least one of them writes, and happens-before puts \
-             neither access before the other. An atomic variable tells one thread that the other is \
-             done, but its memory orders do not synchronize: the compiler and the processor may move \
-             the accesses past it. C, C++ and Rust call this a data race, and do not say what a \
-             program with one does."
-                .to_owned(),
-        ];
+             neither access before the other.{how} In C, C++ and Rust this is a data race, and the \
+             behaviour of the program is undefined."
+        )];
     }
     let mut paragraphs = usual(Kind::Race);
     let [first, second] = finding.events[..] else { return paragraphs };
