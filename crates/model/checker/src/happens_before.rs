@@ -103,7 +103,7 @@ impl<'a> Follower<'a> {
             Op::Fence(order) if order.releases() => self.fences[thread].0 = is_after,
             Op::Lock(LockOp::Release, lock) => self.locks.entry(lock).or_default().0 |= is_after,
             Op::Lock(LockOp::ReleaseShared, lock) => {
-                self.locks.entry(lock).or_default().1 |= is_after
+                self.locks.entry(lock).or_default().1 |= is_after;
             }
             Op::Thread(ThreadOp::Fork, child) => self.threads[child] |= is_after,
             Op::Condition(ConditionOp::Notify | ConditionOp::NotifyAll, _)
