@@ -126,7 +126,7 @@ impl Sweep {
                 let own = self.own_release(id, thread, order);
                 let value = self.values.get_or_default(var);
                 // In C11 a store goes on with a release sequence of its own thread, in C++20 it does not.
-                if !value.writer.is_some_and(|(by, _)| by == thread) {
+                if value.writer.is_none_or(|(by, _)| by != thread) {
                     value.releases.clear();
                 }
                 value.writer = Some((thread, order.releases()));
