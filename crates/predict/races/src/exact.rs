@@ -226,7 +226,7 @@ impl<'d, 'a, 't> Pass<'d, 'a, 't> {
         let synchronized = self.is_weak.then(|| MustHappenBefore::synchronized(self.trace));
         // Conditions and semaphores order more than these clocks say.
         let names = self.trace.names();
-        let is_plain = names.conditions.len() == 0 && names.semaphores.len() == 0;
+        let is_plain = names.conditions.is_empty() && names.semaphores.is_empty();
         let is_decided_by_clocks = self.is_weak && is_plain;
         let mut observed = is_decided_by_clocks.then(SchedulableHappensBefore::by_memory_orders);
         let needs = synchronized.as_ref().unwrap_or_else(|| engine.mhb());

@@ -33,7 +33,7 @@ fn fault(trace: &Trace) -> Option<String> {
     let is_short = trace.len() <= WEAK_EVENTS_MAX;
     // Without weak atomics, what nothing orders can come together, but for conditions. The shorter
     // traces are too many to show it of all.
-    let comes_together = trace.names().conditions.len() == 0 && trace.len() > 7;
+    let comes_together = trace.names().conditions.is_empty() && trace.len() > 7;
     if is_short && (is_weak || comes_together) {
         let unordered = memory_orders::unordered_pairs(trace).into_iter();
         expected.extend(unordered.map(|(first, second)| (second, first)));

@@ -79,8 +79,14 @@ void pool_end(void) {
     pthread_join(worker, 0);
 }
 
-// Waits for what the program does to its own word.
-void wait_until_zero(const int *word) {
+// Waits for what the program does to its own word, which it was told of before.
+static const int *word;
+
+void remember(const int *given) {
+    word = given;
+}
+
+void wait_until_zero(void) {
     while (__atomic_load_n(word, __ATOMIC_ACQUIRE)) sched_yield();
 }
 

@@ -15,7 +15,8 @@ void *box_get(int *tries);
 void pool_start(void);
 void pool_submit(void (*run)(void *), void *argument);
 void pool_wait(void);
-void wait_until_zero(const int *word);
+void remember(const int *given);
+void wait_until_zero(void);
 void pool_end(void);
 void call_locked(int *lock, void (*run)(void *), void *argument);
 void keep(const char *text);
@@ -171,8 +172,9 @@ static void count_down(void *count) {
 static void counted(void) {
     int count = 0;
     pool_start();
+    remember(&left);
     pool_submit(count_down, &count);
-    wait_until_zero(&left);
+    wait_until_zero();
     count += 1;
     reach(1);
     pool_wait();
