@@ -6,8 +6,8 @@
 //! that it saw and, while that is a read-modify-write, the atomic write that this saw. Every release
 //! point of that sequence comes before every acquire point of the read.
 //!
-//! More than that: a store goes on with the release sequence of the atomic write before it, if that is by
-//! the same thread, as in C11; a read comes after the write that it saw, unless both are atomic; a
+//! More than that: an atomic write also has the earlier ones of its thread to the same variable as release
+//! points, if they release, as in C11; a read comes after the write that it saw, unless both are atomic; a
 //! take comes after all posts before it; a wake after its notify, and that after the begin of the wait.
 //!
 //! Follows N4861, 6.9.2.1 (data races) and 31.11 (fences).
@@ -134,9 +134,7 @@ fn release_sequence(run: &impl Sequence, place: usize) -> Vec<usize> {
     let mut next = run.seen(place).filter(is_atomic);
     while let Some(write) = next {
         sequence.push(write);
-        // A store goes on with the one before it if that is by the same thread.
-        let before = run.before(write).filter(is_atomic);
-        next = before.filter(|&it| run.op(write).is_read() || run.thread(it) == run.thread(write));
+        next = run.seen(write).filter(is_atomic);
     }
     sequence
 }
@@ -148,7 +146,11 @@ pub(crate) fn synchronizes(run: &impl Sequence, early: usize, late: usize) -> bo
         Op::Fence(order) => {
             releases(order) && early < write && run.thread(early) == run.thread(write)
         }
-        op => early == write && order(op).is_some_and(releases),
+        // Also an earlier one of the same thread and variable.
+        op => {
+            let is_own = run.thread(early) == run.thread(write) && op.var() == run.op(write).var();
+            early <= write && is_own && order(op).is_some_and(|it| op.is_write() && releases(it))
+        }
     };
     let is_acquire = |read: usize| match run.op(late) {
         Op::Fence(order) => acquires(order) && run.thread(read) == run.thread(late),

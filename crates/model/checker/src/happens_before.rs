@@ -6,8 +6,8 @@
 //! A read-modify-write passes on what the write that it saw released. In an order that is
 //! sequentially consistent, `seqcst` is both.
 //!
-//! Some things order more than that, so that less is called unordered: a store goes on with what the
-//! value before passed on if the same thread wrote that, as in C11; a plain read comes
+//! Some things order more than that, so that less is called unordered: a store passes on what its own
+//! thread released by the variable before, as in C11; a plain read comes
 //! after the write that it saw, since who sees a racing write takes part in another race already; a
 //! wake comes after its notify, and that after the begin of the wait; a take of a semaphore comes after
 //! all posts before it.
@@ -47,6 +47,8 @@ struct Follower<'a> {
     /// acquiring.
     fences: IndexVec<ThreadId, (bool, bool)>,
     values: FxHashMap<VarId, Value>,
+    /// Threads and the variables by which they have released after the event.
+    released: FxHashSet<(ThreadId, VarId)>,
     /// Whether an exclusive release does, and a shared one.
     locks: FxHashMap<LockId, (bool, bool)>,
     /// Semaphores that were posted after it, and objects allocated.
@@ -59,7 +61,6 @@ struct Follower<'a> {
 /// The last write of a variable.
 #[derive(Clone, Copy, Debug, Default)]
 struct Value {
-    writer: Option<ThreadId>,
     is_atomic: bool,
     /// Whether it comes after the event.
     is_after: bool,
@@ -75,6 +76,7 @@ impl<'a> Follower<'a> {
             threads: IndexVec::from_elem(false, threads_count),
             fences: IndexVec::from_elem((false, false), threads_count),
             values: FxHashMap::default(),
+            released: FxHashSet::default(),
             locks: FxHashMap::default(),
             semaphores: FxHashSet::default(),
             objects: FxHashSet::default(),
@@ -164,14 +166,16 @@ impl<'a> Follower<'a> {
             }
         }
         if access.is_write() {
-            let is_after = self.threads[thread];
+            let (is_after, is_atomic) = (self.threads[thread], order.is_some());
+            if is_after && order.is_some_and(MemoryOrder::releases) {
+                self.released.insert((thread, var));
+            }
             let releases = order.is_none_or(MemoryOrder::releases);
             let own = if releases { is_after } else { self.fences[thread].0 };
-            let is_atomic = order.is_some();
-            let continues = is_atomic && (access.is_read() || value.writer == Some(thread));
-            let passes_on = own || continues && value.is_atomic && value.passes_on;
-            let writer = Some(thread);
-            self.values.insert(var, Value { writer, is_atomic, is_after, passes_on });
+            let continues = access.is_read() && value.is_atomic && value.passes_on;
+            let goes_on = is_atomic && self.released.contains(&(thread, var));
+            let passes_on = own || continues || goes_on;
+            self.values.insert(var, Value { is_atomic, is_after, passes_on });
         }
     }
 }

@@ -27,10 +27,12 @@ pub(crate) fn too_weak(
     for (at, &(write, read)) in hops.iter().enumerate() {
         let before = at.checked_sub(1).map_or(early, |before| hops[before].1);
         let after = hops.get(at + 1).map_or(late, |&(next, _)| next);
-        if before != write && !is_released(trace, before, write) {
+        let is_continued = at > 0 && before == write;
+        if !is_continued && !is_released(trace, before, write) {
             add(trace, &mut weak, write, MemoryOrder::Release);
         }
-        if after != read && !is_acquired(trace, read, after) {
+        let continues = at + 1 < hops.len() && after == read;
+        if !continues && !is_acquired(trace, read, after) {
             add(trace, &mut weak, read, MemoryOrder::Acquire);
         }
     }

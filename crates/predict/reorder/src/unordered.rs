@@ -148,7 +148,6 @@ type Link = u32;
 /// after.
 #[derive(Clone, Copy, Debug, Default)]
 struct Value {
-    writer: Option<ThreadId>,
     is_atomic: bool,
     write: Option<Link>,
     passed_on: Option<Link>,
@@ -165,6 +164,8 @@ struct Follower<'t> {
     /// Of the last release fence, and of what was seen without being acquired.
     fences: IndexVec<ThreadId, (Option<Link>, Option<Link>)>,
     values: FxHashMap<VarId, Value>,
+    /// By which variable each thread has released.
+    released: FxHashMap<(ThreadId, VarId), Link>,
     /// By exclusive releases and by shared ones, with the release.
     locks: FxHashMap<LockId, [Option<(Link, EventId)>; 2]>,
     posts: FxHashMap<SemaphoreId, (Link, EventId)>,
@@ -183,6 +184,7 @@ impl<'t> Follower<'t> {
             since: IndexVec::from_elem(0, names.threads.len()),
             fences: IndexVec::from_elem((None, None), names.threads.len()),
             values: FxHashMap::default(),
+            released: FxHashMap::default(),
             locks: FxHashMap::default(),
             posts: FxHashMap::default(),
             objects: FxHashMap::default(),
@@ -312,13 +314,18 @@ impl<'t> Follower<'t> {
             }
         }
         if access.is_write() {
-            let write = self.threads[thread];
+            let (write, is_atomic) = (self.threads[thread], order.is_some());
+            if order.is_some_and(MemoryOrder::releases)
+                && let Some(link) = write
+            {
+                self.released.entry((thread, var)).or_insert(link);
+            }
             let releases = order.is_none_or(MemoryOrder::releases);
             let own = if releases { write } else { self.fences[thread].0 };
-            let is_atomic = order.is_some();
-            let continues = is_atomic && (access.is_read() || value.writer == Some(thread));
-            let passed_on = own.or(value.passed_on.filter(|_| continues && value.is_atomic));
-            self.values.insert(var, Value { writer: Some(thread), is_atomic, write, passed_on });
+            let continued = value.passed_on.filter(|_| access.is_read() && value.is_atomic);
+            let before = self.released.get(&(thread, var)).copied().filter(|_| is_atomic);
+            let passed_on = own.or(continued).or(before);
+            self.values.insert(var, Value { is_atomic, write, passed_on });
         }
     }
 }

@@ -3,8 +3,8 @@
 //! By C++20: an atomic read that acquires comes after the releases of the write that it saw,
 //! and so does an acquire fence after a read that does not. A write releases if its memory order does,
 //! or by the last release fence of its thread before it. A read-modify-write passes on what the write
-//! that it saw released (a release sequence), and so does a store by the thread that wrote the value
-//! before: C++20 does not say so, but C11 does. A plain write releases nothing.
+//! that it saw released (a release sequence). A store also passes on what its own thread released by the
+//! same variable before: C++20 does not say so, but C11 does. A plain write releases nothing.
 //!
 //! Of several releases of one thread the last says it for all, and one that acquired others says it
 //! for these.
@@ -108,6 +108,8 @@ struct Sweep {
     fences: IndexVec<ThreadId, Option<EventId>>,
     /// What each thread has seen and not acquired.
     unacquired: IndexVec<ThreadId, Releases>,
+    /// The last write of each thread to each variable that releases.
+    own_releases: FxHashMap<(ThreadId, VarId), EventId>,
     /// The last release of another thread that a thread has acquired.
     acquired: FxHashMap<(ThreadId, ThreadId), EventId>,
 }
@@ -123,12 +125,9 @@ impl Sweep {
                 self.values[var] = value;
             }
             AccessOp::AtomicWrite(order) => {
-                let own = self.own_release(id, thread, order);
+                let own = self.own_release(id, thread, order, var);
                 let value = self.values.get_or_default(var);
-                // In C11 a store goes on with a release sequence of its own thread, in C++20 it does not.
-                if value.writer.is_none_or(|(by, _)| by != thread) {
-                    value.releases.clear();
-                }
+                value.releases.clear();
                 value.writer = Some((thread, order.releases()));
                 add(&mut value.releases, own.as_slice());
             }
@@ -138,7 +137,7 @@ impl Sweep {
                 if order.acquires() && order.releases() {
                     value.releases.clear();
                 }
-                add(&mut value.releases, self.own_release(id, thread, order).as_slice());
+                add(&mut value.releases, self.own_release(id, thread, order, var).as_slice());
                 value.writer = Some((thread, order.releases()));
                 self.values[var] = value;
             }
@@ -172,15 +171,20 @@ impl Sweep {
         }
     }
 
-    /// What a write of `order` releases of its own thread.
+    /// What a write of `order` releases of its own thread: itself, or the last fence or write of the same
+    /// variable that did.
     fn own_release(
         &mut self,
         id: EventId,
         thread: ThreadId,
         order: MemoryOrder,
+        var: VarId,
     ) -> Option<(ThreadId, EventId)> {
+        if order.releases() {
+            self.own_releases.insert((thread, var), id);
+        }
         let fence = *self.fences.get_or_default(thread);
-        let release = if order.releases() { Some(id) } else { fence };
+        let release = self.own_releases.get(&(thread, var)).copied().max(fence);
         release.map(|release| (thread, release))
     }
 

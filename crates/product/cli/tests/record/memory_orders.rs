@@ -35,7 +35,7 @@ fn a_finding_names_the_orders_that_repair_it() {
     folder.record(&[], &["memory_orders", "flag", "weak"]).must_be_whole();
     let said = folder.reweave(&["explain", "run.rwt", "R1"]).stdout;
     let said = String::from_utf8_lossy(&said).split_whitespace().collect::<Vec<_>>().join(" ");
-    let repair = "Orders that repair it: `memory_order_release` on the store at \
+    let repair = "The usual fix is `memory_order_release` on the store at \
                   memory_orders.c:16.";
     assert!(said.contains(repair), "{said}");
     let output =

@@ -77,7 +77,7 @@ fn memory_orders(trace: &Trace, weak: &[WeakAccess]) -> Vec<String> {
              other acquire it."
                 .to_owned(),
         ],
-        _ => vec![format!("Orders that repair it: {}.", listed(&needed))],
+        _ => vec![format!("The usual fix is {}.", listed(&needed))],
     }
 }
 
