@@ -7,10 +7,9 @@
 //! sequentially consistent, `seqcst` is both.
 //!
 //! Some things order more than that, so that less is called unordered: a store passes on what its own
-//! thread released by the variable before, as in C11; a plain read comes
-//! after the write that it saw, since who sees a racing write takes part in another race already; a
-//! wake comes after its notify, and that after the begin of the wait; a take of a semaphore comes after
-//! all posts before it.
+//! thread released by the variable before, as in C11; a plain read comes after the write that it saw,
+//! since who sees a racing write takes part in another race already; a wake comes after its notify, and
+//! that after the begin of the wait; a take of a semaphore comes after all posts before it.
 
 use reweave_base::{FxHashMap, FxHashSet, IndexVec};
 use reweave_op::{

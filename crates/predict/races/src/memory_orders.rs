@@ -21,18 +21,21 @@ pub(crate) fn too_weak(
     second: EventId,
 ) -> Vec<WeakAccess> {
     let (early, late) = (first.min(second), first.max(second));
-    let mut hops = hops(trace, mhb, early, late);
-    hops.reverse();
+    let way = way(trace, mhb, early, late);
     let mut weak: Vec<WeakAccess> = Vec::new();
-    for (at, &(write, read)) in hops.iter().enumerate() {
-        let before = at.checked_sub(1).map_or(early, |before| hops[before].1);
-        let after = hops.get(at + 1).map_or(late, |&(next, _)| next);
-        let is_continued = at > 0 && before == write;
-        if !is_continued && !is_released(trace, before, write) {
+    for (at, &Hop { from: write, to: read, is_atomic }) in way.iter().enumerate() {
+        if !is_atomic {
+            continue;
+        }
+        // Where the way comes into the thread of the write, and where it leaves that of the read.
+        let before = at.checked_sub(1).map(|before| way[before]);
+        let after = way.get(at + 1);
+        let is_continued = before.is_some_and(|hop| hop.is_atomic && hop.to == write);
+        if !is_continued && !is_released(trace, before.map_or(early, |hop| hop.to), write) {
             add(trace, &mut weak, write, MemoryOrder::Release);
         }
-        let continues = at + 1 < hops.len() && after == read;
-        if !continues && !is_acquired(trace, read, after) {
+        let continues = after.is_some_and(|hop| hop.is_atomic && hop.from == read);
+        if !continues && !is_acquired(trace, read, after.map_or(late, |hop| hop.from)) {
             add(trace, &mut weak, read, MemoryOrder::Acquire);
         }
     }
@@ -62,42 +65,42 @@ fn add(trace: &Trace, weak: &mut Vec<WeakAccess>, event: EventId, needed: Memory
 /// Whether `write` releases what comes from `start`, by itself or by a fence of its thread in between.
 fn is_released(trace: &Trace, start: EventId, write: EventId) -> bool {
     let is_fence = |id: EventId| matches!(trace.event(id).op, Op::Fence(it) if it.releases());
-    order(trace, write).releases() || between(trace, start, write, write).any(is_fence)
+    order(trace, write).releases() || between(trace, start, write).any(is_fence)
 }
 
 /// Whether `read` acquires for what goes to `end`, by itself or by a fence of its thread in between.
 fn is_acquired(trace: &Trace, read: EventId, end: EventId) -> bool {
     let is_fence = |id: EventId| matches!(trace.event(id).op, Op::Fence(it) if it.acquires());
-    order(trace, read).acquires() || between(trace, read, end, read).any(is_fence)
+    order(trace, read).acquires() || between(trace, read, end).any(is_fence)
 }
 
-/// The events between `from` and `to` in the thread of `of`.
-fn between(
-    trace: &Trace,
-    from: EventId,
-    to: EventId,
-    of: EventId,
-) -> impl Iterator<Item = EventId> {
-    let events = trace.thread_events(trace.event(of).thread);
-    let start = events.partition_point(|&id| id <= from);
+/// The events between `from` and `to`, which are of one thread.
+fn between(trace: &Trace, from: EventId, to: EventId) -> impl Iterator<Item = EventId> {
+    let events = trace.thread_events(trace.event(from).thread);
+    let start = trace.position(from) as usize + 1;
     events[start..].iter().copied().take_while(move |&id| id < to)
 }
 
-/// The atomic writes and the reads that saw them on the way from `late` back to `early`.
-fn hops(
-    trace: &Trace,
-    mhb: &MustHappenBefore<'_>,
-    early: EventId,
-    late: EventId,
-) -> Vec<(EventId, EventId)> {
+/// A step from an event of one thread to one of another that needs it.
+#[derive(Clone, Copy, Debug)]
+struct Hop {
+    from: EventId,
+    to: EventId,
+    /// Whether an atomic read sees an atomic write.
+    is_atomic: bool,
+}
+
+/// The way from `early` to `late`, if one is found: the nearest step back each time, which is what the
+/// programmer meant to wait for.
+fn way(trace: &Trace, mhb: &MustHappenBefore<'_>, early: EventId, late: EventId) -> Vec<Hop> {
     let (thread, time) = (trace.event(early).thread, trace.position(early) + 1);
     let is_after = |event: EventId| mhb.past(event).get(thread) >= time;
-    let mut hops = Vec::new();
+    let mut way = Vec::new();
     let (mut at, mut looks) = (late, 0);
-    // The nearest step back is what the programmer meant to wait for.
     'back: while trace.event(at).thread != thread {
         let events = trace.thread_events(trace.event(at).thread);
         let last = trace.position(at) as usize;
+        // What the later access itself sees does not count.
         let from = if at == late { last } else { last + 1 };
         for &event in events[..from].iter().rev() {
             looks += 1;
@@ -110,14 +113,16 @@ fn hops(
                 causes.extend(trace.lifetime(trace.event(event).thread).fork);
             }
             let Some(cause) = causes.into_iter().find(|&cause| is_after(cause)) else { continue };
-            let [read, write] = [event, cause].map(|id| trace.event(id).op.is_atomic());
-            if read && write {
-                hops.push((cause, event));
-            }
+            let is_atomic = [event, cause].iter().all(|&id| trace.event(id).op.is_atomic());
+            way.push(Hop { from: cause, to: event, is_atomic });
             at = cause;
             continue 'back;
         }
         break;
     }
-    hops
+    if trace.event(at).thread != thread {
+        return Vec::new();
+    }
+    way.reverse();
+    way
 }

@@ -2,10 +2,11 @@
 
 use std::path::Path;
 
+use proptest::prelude::*;
 use reweave_analysis::{Detail, Guarantee, WeakAccess};
 use reweave_oracle::{memory_orders, reachable};
 use reweave_races::exact::{self, EXACT};
-use reweave_testkit::{draw, std};
+use reweave_testkit::{Shape, draw, soak, std, traces};
 use reweave_trace::{AccessOp, Goal, MemoryOrder, Op, Trace, TraceBuilder};
 
 use crate::common::findings;
@@ -109,5 +110,16 @@ fn the_orders_that_a_finding_asks_for_repair_it() {
                 T2|fence(acquire)|5\nT3|ar.acquire(g)|6\nT3|r(x)|7\n";
     for text in [early, late] {
         assert_eq!(check_repairs(&std(text)), 1, "{text}");
+    }
+}
+
+proptest! {
+    #![proptest_config(soak::config(100))]
+
+    #[test]
+    fn the_orders_that_a_finding_asks_for_repair_it_on_random_traces(
+        trace in traces(Shape::ATOMICS.events(14))
+    ) {
+        check_repairs(&trace);
     }
 }

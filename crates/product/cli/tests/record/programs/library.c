@@ -79,7 +79,7 @@ void pool_end(void) {
     pthread_join(worker, 0);
 }
 
-// Waits for what the program does to its own word, which it was told of before.
+// Waits for what the program does to its own word, whose address it was given before.
 static const int *word;
 
 void remember(const int *given) {
