@@ -55,7 +55,9 @@ pub use columns::{Columns, Event, Values};
 pub use ending::{EndKind, RunEnd, ThreadEnd};
 pub use flow::{Extent, Flow, Instance, InstanceId, StaticBlock, StaticBlockId, Step};
 pub use monitor::{IllFormed, Monitor, Violation};
-pub use names::{ASSUMED, ASSUMED_DESCRIPTORS, ASSUMED_UNSEEN, FRAME_SEPARATOR, Names, Spelled};
+pub use names::{
+    ASSUMED, ASSUMED_DESCRIPTORS, ASSUMED_UNSEEN, FRAME_SEPARATOR, Names, Spelled, TAKEN_BY,
+};
 pub use origins::{Code, CodeId, Module, ModuleId, Origin, Origins};
 pub use place::{Calls, Frame, Place};
 pub use program::{Binary, Expr, ExprId, PointId, Program, Transition, TransitionId, Unary};

@@ -27,6 +27,10 @@ pub const ASSUMED_DESCRIPTORS: &str = "file_descriptors";
 /// What stands in place of a library where nobody saw who wrote what was read.
 pub const ASSUMED_UNSEEN: &str = "unseen_code";
 
+/// Between a lock and a thread, in the name of the variable that stands for the sections of that thread:
+/// `m.taken_by_T1`. Who finds the lock taken reads it.
+pub const TAKEN_BY: &str = ".taken_by_";
+
 /// The names of everything a trace speaks of.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Names {
@@ -100,6 +104,13 @@ impl Names {
     pub fn assumed_library(&self, var: VarId) -> Option<&str> {
         let rest = self.vars.name(var).strip_prefix(ASSUMED)?.strip_prefix('(')?;
         Some(rest.rsplit_once(")#")?.0)
+    }
+
+    /// The lock that is found taken by who reads `var`, if it stands for that; see [`TAKEN_BY`].
+    #[must_use]
+    pub fn tried_lock(&self, var: VarId) -> Option<&str> {
+        let (lock, _) = self.vars.name(var).rsplit_once(TAKEN_BY)?;
+        self.locks.get(lock).map(|_| lock)
     }
 
     /// For each site the first one with the same location.

@@ -52,6 +52,14 @@ pub struct WeakAccess {
     pub needed: MemoryOrder,
 }
 
+impl WeakAccess {
+    /// The lock that the access finds taken, or takes, where a failed attempt is what is waited for.
+    #[must_use]
+    pub fn tried_lock<'a>(&self, trace: &'a Trace) -> Option<&'a str> {
+        trace.names().tried_lock(trace.event(self.event).op.var()?)
+    }
+}
+
 /// A global state that meets a predicate, or breaks it if it should always hold.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GlobalState {

@@ -1,7 +1,7 @@
 //! Pairs of accesses: what they are counted by, grouped by, and how a verdict on them reads.
 
 use reweave_analysis::{
-    Counter, Counters, Detail, Evidence, Finding, Guarantee, Info, Subject, spelled,
+    Counter, Counters, Detail, Evidence, Finding, Guarantee, Info, Subject, WeakAccess, spelled,
 };
 use reweave_driver::{Evaluated, Evaluator, Open, Predictor, Reorderings, Tried};
 use reweave_reorder::{Answer, Query};
@@ -234,8 +234,12 @@ impl Predictor for RacePredictor<'_, '_> {
         let [first, second] = [race.first, race.second].map(|access| spelled(self.trace, access));
         let verdict = match evidence.guarantee() {
             Guarantee::Observed | Guarantee::Witnessed | Guarantee::Decided if is_apart => {
+                let is_attempt = |it: &WeakAccess| it.tried_lock(self.trace).is_some();
                 match weak[..] {
                     [] => "can both happen with nothing that orders them",
+                    _ if weak.iter().any(is_attempt) => {
+                        "are ordered by nothing: an attempt to take a lock that fails does not synchronize"
+                    }
                     _ => "are ordered by nothing: the atomics between them do not synchronize",
                 }
             }

@@ -16,6 +16,7 @@
 //! | access | `r`, `w`, `ar`, `aw`, `arw` for each cell; a failed compare-and-swap is `ar` |
 //! | read of what no recorded access wrote | `r?`; before an atomic one, `r?` of a variable for it |
 //! | lock, unlock | `acq` or `racq`; `rel` or `rrel`, as the thread holds the lock |
+//! | lock found taken (`attempts`) | `ar` of what its holder writes by `aw` in its sections |
 //! | wait, wake | `rel(m) wait(c)`, `wake(c) acq(m)`; `timeout(c)` where nobody can have woken it |
 //! | fork that failed | nothing |
 //! | allocation, release | `alloc`, `free` if a cell of the block is shared |
@@ -29,6 +30,7 @@
 //! Memory grows with the memory that the program touched and the names in the trace, not with the
 //! number of events, if the [`Sink`] is a file.
 
+mod attempts;
 mod descriptors;
 mod ending;
 mod events;
@@ -52,8 +54,8 @@ use reweave_base::{FxHashMap, FxHashSet, Id};
 use reweave_runtime::shared::Mode;
 use reweave_runtime::wire::{Event, Kind};
 use reweave_trace::{
-    ASSUMED, ASSUMED_UNSEEN, AccessOp, Code, CodeId, ConditionOp, EventId, MemoryOrder, Module,
-    ModuleId, Op, Origin, SiteId, ThreadId,
+    ASSUMED, ASSUMED_UNSEEN, AccessOp, Code, CodeId, ConditionOp, EventId, LockOp, MemoryOrder,
+    Module, ModuleId, Op, Origin, SiteId, ThreadId,
 };
 
 use crate::collect::Recording;
@@ -63,6 +65,7 @@ use crate::locks::{Count, WithLocks};
 use crate::symbols;
 use crate::tasks::WithTasks;
 use crate::watchdog::Process;
+use attempts::Attempts;
 use events::{Memory, Objects, Waiting};
 use names::{Context, Contexts, Stack, legal_site};
 use rules::{Impossible, Rules};
@@ -194,6 +197,7 @@ struct Pass<'a> {
     spins: Spins,
     rules: Rules,
     objects: Objects,
+    attempts: Attempts,
     memory: Memory,
     threads: Vec<Thread>,
     places: FxHashMap<u32, usize>,
@@ -237,6 +241,7 @@ fn run<S: Stream>(
         spins,
         rules: Rules::default(),
         objects: Objects::new(),
+        attempts: Attempts::default(),
         memory: Memory::new(unknown_writers),
         threads: Vec::new(),
         places: FxHashMap::default(),
@@ -313,7 +318,9 @@ impl Pass<'_> {
         self.waits.step(number, &event);
         self.last_thread = Some(number);
         let meaning = self.word_locks.step(self.symbols, number, &event);
-        if self.spins.is_repeated(number, &event, place) || meaning == Meaning::Inner {
+        let is_repeated =
+            self.spins.is_repeated(number, &event, place) || meaning == Meaning::Inner;
+        if is_repeated || self.repeats_attempt(number, &event, meaning) {
             // Not counted either: another run may not have to wait, or not as long.
             return Ok(());
         }
@@ -357,6 +364,7 @@ impl Pass<'_> {
         match meaning {
             Meaning::Acquire { waits } => self.acquire_word(&mut current, waits),
             Meaning::Release => self.release_lock(&mut current),
+            Meaning::Attempt => self.find_taken(&mut current),
             Meaning::Other | Meaning::Inner => self.convert(&mut current, ahead),
         }
     }
@@ -423,10 +431,19 @@ impl Pass<'_> {
                 Err(why) => self.refuse(why),
             }
         }
+        // What says that a section begins or ends is within it.
+        if let Op::Lock(LockOp::Release | LockOp::ReleaseShared, lock) = op
+            && self.rules.hold(thread, lock).is_some()
+        {
+            self.mark_section(current, lock)?;
+        }
         if let Err(why) = self.rules.step(thread, op) {
             return Ok(Err(why));
         }
         self.write(current, thread, op, value)?;
+        if let Op::Lock(LockOp::Acquire | LockOp::AcquireShared, lock) = op {
+            self.mark_section(current, lock)?;
+        }
         Ok(Ok(()))
     }
 

@@ -187,6 +187,10 @@ impl LockRecognizer {
         }
         match (how, succeeded) {
             (How::Slow, false) => return out(thread, uncounted(nothing(&event))),
+            (How::Try, false) if finds_busy(&event, is_shared) => {
+                let flags = if is_shared { flag::SHARED } else { 0 };
+                return out(thread, Event { flags, ..as_kind(Kind::LockBusy, &event) });
+            }
             (How::Fast | How::Try, false) => return out(thread, nothing(&event)),
             (How::Fast | How::Slow | How::Try, true) => {}
         }
@@ -395,6 +399,14 @@ impl LockRecognizer {
 fn acquires(event: &Event, is_shared: bool) -> bool {
     let is_free = event.value.is_none_or(|seen| seen & HOLDERS == 0);
     event.order != order::RELAXED && (is_shared || is_free)
+}
+
+/// Whether an access in a function that tries to take a lock finds that it cannot. Who wants to share it
+/// also lets those go first who wait for it.
+fn finds_busy(event: &Event, is_shared: bool) -> bool {
+    let busy = if is_shared { HOLDERS..=u64::MAX } else { 1..=HOLDERS };
+    let seen = |value: u64| if is_shared { value } else { value & HOLDERS };
+    event.value.is_some_and(|value| busy.contains(&seen(value)))
 }
 
 /// Whether an access to a lock that its thread holds releases it.

@@ -1,5 +1,6 @@
 //! All tests of this package from outside, as one program: fewer programs link faster.
 
+mod attempts;
 mod convert;
 mod convert_random;
 mod convert_shadow;

@@ -113,12 +113,17 @@ fn who_spins_until_it_has_the_lock_asks_for_it() {
             T1|ar.acquire(m)
             T1|req(m)
             T1|acq(m)
+            T1|aw.relaxed(m.taken_by_T1)
+            T2|ar.relaxed(m.taken_by_T1)
             T1|w(counter)
+            T1|aw.relaxed(m.taken_by_T1)
             T1|rel(m)
             T2|ar.acquire(m)
             T2|req(m)
             T2|acq(m)
+            T2|aw.relaxed(m.taken_by_T2)
             T2|w(counter)
+            T2|aw.relaxed(m.taken_by_T2)
             T2|rel(m)"#]],
     );
 }
@@ -237,12 +242,17 @@ fn memory_that_is_allocated_on_the_way_to_a_lock_changes_nothing_else() {
             T1|ar.acquire(m)
             T1|req(m)
             T1|acq(m)
+            T1|aw.relaxed(m.taken_by_T1)
+            T2|ar.relaxed(m.taken_by_T1)
             T1|w(counter)
+            T1|aw.relaxed(m.taken_by_T1)
             T1|rel(m)
             T2|ar.acquire(m)
             T2|req(m)
             T2|acq(m)
+            T2|aw.relaxed(m.taken_by_T2)
             T2|w(counter)
+            T2|aw.relaxed(m.taken_by_T2)
             T2|rel(m)"#]],
     );
 }

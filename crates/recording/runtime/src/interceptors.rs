@@ -584,10 +584,13 @@ const fn is_taken(result: c_int) -> bool {
     matches!(result, 0 | OWNER_DEAD)
 }
 
-/// Logs that a lock was acquired if `result` says so.
+/// Logs what `result` says of an attempt to acquire a lock: that it was acquired, or that others had it
+/// for too long.
 pub unsafe fn acquired(entry: &Entry, lock: usize, flags: u16, result: c_int) -> c_int {
     if is_taken(result) {
         entry.log_flags(Kind::Lock, lock as u64, flags);
+    } else if matches!(result, BUSY | TIMED_OUT) {
+        entry.log_flags(Kind::LockBusy, lock as u64, flags & flag::SHARED);
     }
     result
 }

@@ -261,6 +261,8 @@ kinds! {
     Lock,
     /// The lock at `address` is about to be released, in the mode in which it was taken.
     Unlock,
+    /// The lock at `address` was found taken by a thread that goes on without it; flag `SHARED`.
+    LockBusy,
     /// A lock starts its life at `address`; flag `RECURSIVE`.
     LockInit,
     /// The lock at `address` ends its life.

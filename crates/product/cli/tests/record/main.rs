@@ -9,6 +9,7 @@
 )]
 
 mod attachments;
+mod attempts;
 mod channels;
 mod endings;
 mod examples;

@@ -51,18 +51,18 @@ fn mutexes_of_every_kind_are_seen() {
         "mutexes.c",
         expect![[r#"
             main
-              58: req(normal) acq(normal)
-              59: req(spin) acq(spin)
+              58: req(normal) acq(normal) aw.relaxed(normal.taken_by_main)
+              59: req(spin) acq(spin) aw.relaxed(spin.taken_by_main)
               60: fork(T1)
               61: join(T1)
-              62: rel(spin)
-              63: rel(normal)
-              65: acq(normal) r(memory#2+5)
-              66: rel(normal)
-              68: acq(normal) r(memory#2+4) r(memory#2+5)
-              69: rel(normal)
-              71: acq(normal) r(memory#3)
-              72: rel(normal)
+              62: aw.relaxed(spin.taken_by_main) rel(spin)
+              63: aw.relaxed(normal.taken_by_main) rel(normal)
+              65: acq(normal) aw.relaxed(normal.taken_by_main) r(memory#2+5)
+              66: aw.relaxed(normal.taken_by_main) rel(normal)
+              68: acq(normal) aw.relaxed(normal.taken_by_main) r(memory#2+4) r(memory#2+5)
+              69: aw.relaxed(normal.taken_by_main) rel(normal)
+              71: acq(normal) aw.relaxed(normal.taken_by_main) r(memory#3)
+              72: aw.relaxed(normal.taken_by_main) rel(normal)
               74: req(recursive) acq(recursive)
               75: req(recursive) acq(recursive)
               76: acq(recursive) r(memory#2+5)
@@ -81,11 +81,11 @@ fn mutexes_of_every_kind_are_seen() {
               91: rel(robust)
               92: r(x)=6 r(memory#3)
             T1
-              35: r(memory#2+5)
-              36: r(memory#2+4) r(memory#2+5)
-              38: r(memory#2+4) r(memory#2+5)
+              35: ar.relaxed(normal.taken_by_main) r(memory#2+5)
+              36: ar.relaxed(normal.taken_by_main) r(memory#2+4) r(memory#2+5)
+              38: ar.relaxed(normal.taken_by_main) r(memory#2+4) r(memory#2+5)
               39: r(memory#2+4) r(memory#2+5)
-              40: r(memory#3)
+              40: ar.relaxed(spin.taken_by_main) r(memory#3)
             T2
               45: req(robust) acq(robust)
               46: w(x)=5
@@ -100,39 +100,39 @@ fn reader_writer_locks_are_seen_in_their_mode() {
         "rwlocks.c",
         expect![[r#"
             main
-              53: req(lock) racq(lock)
-              54: racq(lock)
+              53: req(lock) racq(lock) aw.relaxed(lock.taken_by_main)
+              54: racq(lock) aw.relaxed(lock.taken_by_main)
               46: fork(T1)
               47: join(T1)
-              56: rrel(lock)
-              57: rrel(lock)
-              59: wreq(lock) acq(lock)
+              56: aw.relaxed(lock.taken_by_main) rrel(lock)
+              57: aw.relaxed(lock.taken_by_main) rrel(lock)
+              59: wreq(lock) acq(lock) aw.relaxed(lock.taken_by_main)
               60: w(x)=1
               46: fork(T2)
               47: join(T2)
               62: req(lock) r(memory#3+5) r(memory#2)
-              63: rel(lock)
-              66: racq(lock)
-              67: rrel(lock)
-              68: acq(lock)
-              69: rel(lock)
-              71: racq(lock)
-              72: rrel(lock)
-              73: acq(lock)
-              74: rel(lock)
-              75: acq(lock)
-              76: rel(lock)
+              63: aw.relaxed(lock.taken_by_main) rel(lock)
+              66: racq(lock) aw.relaxed(lock.taken_by_main)
+              67: aw.relaxed(lock.taken_by_main) rrel(lock)
+              68: acq(lock) aw.relaxed(lock.taken_by_main)
+              69: aw.relaxed(lock.taken_by_main) rel(lock)
+              71: racq(lock) aw.relaxed(lock.taken_by_main)
+              72: aw.relaxed(lock.taken_by_main) rrel(lock)
+              73: acq(lock) aw.relaxed(lock.taken_by_main)
+              74: aw.relaxed(lock.taken_by_main) rel(lock)
+              75: acq(lock) aw.relaxed(lock.taken_by_main)
+              76: aw.relaxed(lock.taken_by_main) rel(lock)
             T1
               25: req(lock) racq(lock)
               26: r(x)=0
               27: rrel(lock)
-              28: r(memory#2+3) r(memory#2+4)
-              29: r(memory#2+3) r(memory#2+4)
-              31: r(memory#3+4) r(memory#3+5) r(memory#2)
+              28: ar.relaxed(lock.taken_by_main) r(memory#2+3) r(memory#2+4)
+              29: ar.relaxed(lock.taken_by_main) r(memory#2+3) r(memory#2+4)
+              31: ar.relaxed(lock.taken_by_main) r(memory#3+4) r(memory#3+5) r(memory#2)
             T2
-              37: r(memory#2+4)
-              38: r(memory#2+3) r(memory#2+4)
-              40: r(memory#3+4) r(memory#3+5) r(memory#2)
+              37: ar.relaxed(lock.taken_by_main) r(memory#2+4)
+              38: ar.relaxed(lock.taken_by_main) r(memory#2+3) r(memory#2+4)
+              40: ar.relaxed(lock.taken_by_main) r(memory#3+4) r(memory#3+5) r(memory#2)
         "#]],
     );
 }
@@ -186,27 +186,29 @@ fn barriers_semaphores_and_what_is_done_once_are_seen() {
               51: arrive(barrier) depart(barrier)
               53: take(empty)
               54: w(box)=1
-              55: post(full)
+              55: post(full) arw.release(declared(full))
               53: take(empty)
               54: w(box)=2
-              55: post(full)
+              55: post(full) arw.release(declared(full))
               53: take(empty)
               54: w(box)=3
-              55: post(full)
+              55: post(full) arw.release(declared(full))
               57: arrive(barrier) depart(barrier)
               58: r(sum)=6 r(memory#3+2)
               59: join(T1)
             T1
               29: ar.acquire(control)
-              33: r(memory#3+2)
+              30: ar.acquire(declared(full))
+              31: ar.acquire(declared(full))
+              33: ar.acquire(declared(full)) r(memory#3+2)
               34: arrive(barrier) depart(barrier)
-              36: take(full)
+              36: take(full) arw.release(declared(full))
               37: r(sum)=0 r(box)=1 w(sum)=1
               38: post(empty)
-              36: take(full)
+              36: take(full) arw.release(declared(full))
               37: r(sum)=1 r(box)=2 w(sum)=3
               38: post(empty)
-              36: take(full)
+              36: take(full) arw.release(declared(full))
               37: r(sum)=3 r(box)=3 w(sum)=6
               38: post(empty)
               40: arrive(barrier) depart(barrier)
@@ -221,13 +223,13 @@ fn threads_of_the_c_standard_are_seen() {
         expect![[r#"
             main
               55: aw.release(flag)
-              56: req(timed) acq(timed)
+              56: req(timed) acq(timed) aw.relaxed(timed.taken_by_main)
               57: req(plain) acq(plain)
               59: rel(plain) wait(c) timeout(c) acq(plain) r(memory#5+6) r(memory#6)
               60: fork(T1)
               61: r(ready)=0 rel(plain) wait(c) wake(c) acq(plain) r(ready)=1
               62: rel(plain)
-              63: rel(timed)
+              63: aw.relaxed(timed.taken_by_main) rel(timed)
               64: join(T1)
               65: req(recursive) acq(recursive)
               66: req(recursive) acq(recursive)
@@ -242,8 +244,8 @@ fn threads_of_the_c_standard_are_seen() {
               78: r(x)=1 r(memory#5+5) r(memory#5+6) r(memory#6)
             T1
               27: ar.acquire(flag)
-              28: r(memory#8+4)
-              29: r(memory#5+5) r(memory#5+6) r(memory#6)
+              28: ar.relaxed(timed.taken_by_main) r(memory#8+4)
+              29: ar.relaxed(timed.taken_by_main) r(memory#5+5) r(memory#5+6) r(memory#6)
               30: req(plain) acq(plain)
               31: w(ready)=1
               32: notify(c)

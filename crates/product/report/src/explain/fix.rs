@@ -48,6 +48,13 @@ fn at(trace: &Trace, event: EventId) -> String {
 
 /// Which accesses to strengthen, and how.
 fn memory_orders(trace: &Trace, weak: &[WeakAccess]) -> Vec<String> {
+    if let Some(lock) = weak.iter().find_map(|it| it.tried_lock(trace)) {
+        return vec![format!(
+            "An attempt to take `{lock}` that fails orders nothing. The usual fix is to take it, or to tell \
+             the other thread by an atomic variable that is stored with release order and loaded with \
+             acquire order."
+        )];
+    }
     let one = |&WeakAccess { event, needed }: &WeakAccess| {
         let names = trace.names();
         let happening = trace.event(event);

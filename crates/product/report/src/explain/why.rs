@@ -49,6 +49,10 @@ fn race(trace: &Trace, finding: &Finding) -> Vec<String> {
     if let Detail::MemoryOrders(weak) = &finding.detail {
         let how = match weak[..] {
             [] => "",
+            _ if weak.iter().any(|it| it.tried_lock(trace).is_some()) => {
+                " One thread finds that the other has a lock and goes on, but only who takes the lock \
+                 synchronizes."
+            }
             _ => {
                 " An atomic variable tells one thread that the other is done, but its memory orders do \
                  not synchronize: the compiler and the processor may move the accesses past it."

@@ -364,6 +364,7 @@ impl Pass<'_> {
             }
             Kind::Lock => return self.acquire_lock(current),
             Kind::Unlock => return self.release_lock(current),
+            Kind::LockBusy => return self.find_taken(current),
             Kind::LockInit | Kind::LockDestroy | Kind::BarrierInit | Kind::SemaphoreInit => {
                 self.begin_or_end(&event);
                 return Ok(());
@@ -400,7 +401,11 @@ impl Pass<'_> {
     }
 
     pub fn lock(&mut self, address: u64) -> LockId {
-        self.objects.locks.id(address, &mut self.sink.names().locks, self.symbols).0
+        let lock = self.objects.locks.id(address, &mut self.sink.names().locks, self.symbols).0;
+        if self.first_pass.is_tried_lock(address) {
+            self.attempts.tried.insert(lock);
+        }
+        lock
     }
 
     pub fn condition(&mut self, address: u64) -> ConditionId {

@@ -37,6 +37,8 @@ pub struct FirstPass {
     looked_at: FxHashSet<u64>,
     /// The addresses of locks that are asked for in shared mode.
     shared_locks: FxHashSet<u64>,
+    /// The addresses of locks that a thread found taken and went on without.
+    tried_locks: FxHashSet<u64>,
     /// Whether some events have places in the order of synchronization and others do not.
     pub is_free: bool,
     pub has_accesses: bool,
@@ -87,6 +89,9 @@ impl FirstPass {
             if is_lock && event.flags & flag::SHARED != 0 {
                 first_pass.shared_locks.insert(event.address);
             }
+            if event.kind == Kind::LockBusy {
+                first_pass.tried_locks.insert(event.address);
+            }
             first_pass.descriptors.step(thread, &event);
             first_pass.note_thread(&mut threads, thread, &event, place);
             place += 1;
@@ -95,6 +100,7 @@ impl FirstPass {
         // The next pass starts with the first map.
         symbols.maps(0);
         first_pass.word_locks = word_locks.finish();
+        first_pass.tried_locks.extend(first_pass.word_locks.tried());
         first_pass.spins = spins.finish();
         first_pass.unseen = unseen.finish();
         let unforked = threads.iter().filter(|(_, seen)| seen.runs && !seen.is_forked);
@@ -172,6 +178,11 @@ impl FirstPass {
     /// Whether the lock at `address` is asked for in shared mode.
     pub fn is_shared_lock(&self, address: u64) -> bool {
         self.shared_locks.contains(&address)
+    }
+
+    /// Whether a thread found the lock at `address` taken and went on.
+    pub fn is_tried_lock(&self, address: u64) -> bool {
+        self.tried_locks.contains(&address)
     }
 
     pub fn fork_fails(&self, place: u64) -> bool {

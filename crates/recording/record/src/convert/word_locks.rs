@@ -10,7 +10,8 @@
 //! - A store or update with release order by that thread which leaves the free value again: it
 //!   releases the lock.
 //! - Attempts: a thread that finds the lock taken, or looks whether it is, does nothing else until
-//!   it has the lock, apart from sleeping in the kernel.
+//!   it has the lock, apart from sleeping in the kernel. It may count in a register how often it found
+//!   the lock taken, so it stays an attempt (`attempts`) unless its function is known to forget.
 //! - What the holder does to the word in between.
 //!
 //! Promised: if sections change places, every update that acquires still sees the free value, so the
@@ -47,6 +48,8 @@ pub enum Meaning {
     },
     /// Releases the lock at its address.
     Release,
+    /// Finds the lock at its address taken, in code that may remember that.
+    Attempt,
     /// A part of acquiring or releasing that has no effect of its own.
     Inner,
 }
@@ -57,6 +60,15 @@ pub struct Recognized {
     words: FxHashSet<u64>,
     /// The code addresses of acquires that wait if the lock is taken.
     waits: FxHashSet<u64>,
+    /// Words that a thread found taken, in code that may remember that.
+    tried: FxHashSet<u64>,
+}
+
+impl Recognized {
+    /// The locks that a thread found taken, in code that may remember that.
+    pub fn tried(&self) -> impl Iterator<Item = u64> {
+        self.words.intersection(&self.tried).copied()
+    }
 }
 
 /// A word that may be a lock.
@@ -142,6 +154,7 @@ pub struct WordLocks {
     stacks: FxHashMap<u32, Vec<u64>>,
     functions: FxHashMap<u64, Function>,
     waits: FxHashSet<u64>,
+    tried: FxHashSet<u64>,
     recognized: Option<Recognized>,
 }
 
@@ -162,6 +175,7 @@ impl WordLocks {
             stacks: FxHashMap::default(),
             functions: FxHashMap::default(),
             waits: FxHashSet::default(),
+            tried: FxHashSet::default(),
             recognized: None,
         }
     }
@@ -175,7 +189,8 @@ impl WordLocks {
     pub fn finish(self) -> Recognized {
         let words = self.words.into_iter();
         let words = words.filter(|(_, word)| word.is_shared && !word.is_rejected);
-        Recognized { words: words.map(|(address, _)| address).collect(), waits: self.waits }
+        let words = words.map(|(address, _)| address).collect();
+        Recognized { words, waits: self.waits, tried: self.tried }
     }
 
     /// What `event`, the next of the recording, is.
@@ -338,7 +353,7 @@ impl WordLocks {
         }
         match word.holder {
             Some(holder) if holder == thread => self.by_holder(thread, event, sees, stores),
-            Some(_) => self.by_other(thread, event, stores),
+            Some(_) => self.by_other(function, thread, event, stores),
             None => self.while_free((symbols, function), thread, event, sees, stores),
         }
     }
@@ -371,13 +386,23 @@ impl WordLocks {
     }
 
     /// Another thread than the holder of a lock accesses its word.
-    fn by_other(&mut self, thread: u32, event: &Event, stores: Option<u64>) -> Meaning {
+    fn by_other(
+        &mut self,
+        function: Function,
+        thread: u32,
+        event: &Event,
+        stores: Option<u64>,
+    ) -> Meaning {
         let Some(word) = self.words.get_mut(&event.address) else { return Meaning::Other };
         if event.kind == Kind::AtomicStore || stores.is_some_and(|value| word.is_free(value)) {
             word.is_rejected = true;
             return Meaning::Other;
         }
         self.doing.insert(thread, Doing::Waiting(event.address));
+        if function == Function::Unknown {
+            self.tried.insert(event.address);
+            return Meaning::Attempt;
+        }
         Meaning::Inner
     }
 

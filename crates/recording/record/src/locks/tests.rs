@@ -218,11 +218,9 @@ fn check(role: Role, event: Event, kind: Kind) {
 fn an_attempt_that_fails_means_nothing() {
     let failed = Event { kind: Kind::AtomicFailed, stored: Some(3), ..update(8, 0, 1, 1) };
     let load = Event { kind: Kind::AtomicLoad, ..failed };
-    for how in [How::Fast, How::Try] {
-        for role in [Role::Acquire(how), Role::AcquireShared(how)] {
-            check(role, failed, Kind::Nothing);
-            check(role, load, Kind::Nothing);
-        }
+    for role in [Role::Acquire(How::Fast), Role::AcquireShared(How::Fast)] {
+        check(role, failed, Kind::Nothing);
+        check(role, load, Kind::Nothing);
     }
     // The slow path of a mutex, where it is seen: the mark of contention takes a free mutex only.
     check(ACQUIRE, update(8, order::ACQUIRE, 1, 2), Kind::Nothing);
@@ -234,6 +232,29 @@ fn an_attempt_that_fails_means_nothing() {
     // What the program does itself stays.
     check(Role::Other, failed, Kind::AtomicFailed);
     check(Role::Other, update(8, order::ACQUIRE, 0, 1), Kind::AtomicUpdate);
+}
+
+#[test]
+fn who_tries_and_does_not_wait_finds_the_lock_taken() {
+    const WRITER: u64 = super::HOLDERS;
+    const WAITING: u64 = 1 << 30;
+    let seen = |kind, value| Event { kind, stored: Some(3), ..update(8, 0, value, value) };
+    for kind in [Kind::AtomicFailed, Kind::AtomicLoad] {
+        for (role, value, expected) in [
+            (Role::Acquire(How::Try), 1, Kind::LockBusy),
+            (Role::Acquire(How::Try), 2, Kind::LockBusy),
+            (Role::Acquire(How::Try), WRITER | WAITING, Kind::LockBusy),
+            (Role::AcquireShared(How::Try), WRITER, Kind::LockBusy),
+            (Role::AcquireShared(How::Try), 1 | WAITING, Kind::LockBusy),
+            // It looks before it tries, or was too late.
+            (Role::Acquire(How::Try), 0, Kind::Nothing),
+            (Role::Acquire(How::Try), WAITING, Kind::Nothing),
+            (Role::AcquireShared(How::Try), 0, Kind::Nothing),
+            (Role::AcquireShared(How::Try), 5, Kind::Nothing),
+        ] {
+            check(role, seen(kind, value), expected);
+        }
+    }
 }
 
 /// What a slow take comes to, in a thread that did `before` to the lock: its code address, how it

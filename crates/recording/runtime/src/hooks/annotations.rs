@@ -153,6 +153,8 @@ annotations! {
             for _ in 0..count {
                 log_lock(Kind::Lock, address, lock_flags(flags));
             }
+        } else {
+            log_lock(Kind::LockBusy, address, lock_flags(flags) & flag::SHARED);
         }
     }
     __tsan_mutex_pre_unlock(address: usize, flags: c_uint) -> c_int {

@@ -265,7 +265,10 @@ interceptors! {
         acquire(&entry, stream, flag::RECURSIVE, attempt, || { call(); 0 });
     }
     fn ftrylockfile(stream: usize) -> c_int |entry, call| {
-        acquired(&entry, stream, flag::TRY | flag::RECURSIVE, call())
+        let result = call();
+        let answer = if result == 0 { 0 } else { BUSY };
+        acquired(&entry, stream, flag::TRY | flag::RECURSIVE, answer);
+        result
     }
     fn funlockfile(stream: usize) -> () |entry, call| {
         entry.log(Kind::Unlock, stream as u64);

@@ -7,7 +7,10 @@ use core::mem::ManuallyDrop;
 use core::ptr;
 
 use super::program::log_range;
-use super::{BUSY, TIMED_OUT, acquire, acquired, enter_or, interceptors, keeping_errno, wait_on};
+use super::{
+    __errno_location, BUSY, TIMED_OUT, acquire, acquired, enter_or, interceptors, keeping_errno,
+    wait_on,
+};
 use crate::hooks::atomic;
 use crate::log::{self, Entry, Operands};
 use crate::std_events::{INTERNAL_LOCK_BYTES, Logged, VIRTUAL, logged};
@@ -118,11 +121,20 @@ unsafe fn take(
     taken(entry, semaphore, result)
 }
 
+/// Logs what `result` and `errno` say of an attempt to take a unit of a semaphore.
 unsafe fn taken(entry: &Entry, semaphore: usize, result: c_int) -> c_int {
+    const WOULD_WAIT: c_int = 11;
     if result == 0 {
         entry.log(Kind::SemaphoreTake, semaphore as u64);
+    } else if matches!(*__errno_location(), WOULD_WAIT | TIMED_OUT) {
+        look_at_semaphore(entry, semaphore);
     }
     result
+}
+
+/// Logs that a thread goes on because of what others posted to a semaphore and took.
+unsafe fn look_at_semaphore(entry: &Entry, semaphore: usize) {
+    entry.log_flags(Kind::Receive, semaphore as u64, flag::TRY);
 }
 
 // `pthread_once` and `call_once`: whoever ran the routine stores to the control word, with release,
@@ -195,17 +207,25 @@ const C11_RECURSIVE: c_int = 1;
 
 /// The C11 answer to a try, as POSIX gives it.
 fn posix(result: c_int) -> c_int {
-    if result == C11_BUSY { BUSY } else { result }
+    match result {
+        C11_BUSY => BUSY,
+        C11_TIMED_OUT => TIMED_OUT,
+        other => other,
+    }
 }
 
 /// An answer as C11 gives it.
 fn c11(result: c_int) -> c_int {
-    if result == BUSY { C11_BUSY } else { result }
+    match result {
+        BUSY => C11_BUSY,
+        TIMED_OUT => C11_TIMED_OUT,
+        other => other,
+    }
 }
 
 /// Acquires a mutex of C11, whose functions do not call those of POSIX.
 unsafe fn lock_c11(entry: &Entry, mutex: usize, flags: u16, call: impl FnOnce() -> c_int) -> c_int {
-    c11(acquire(entry, mutex, flags, || posix(mtx_trylock::real(mutex)), call))
+    c11(acquire(entry, mutex, flags, || posix(mtx_trylock::real(mutex)), || posix(call())))
 }
 
 interceptors! {
@@ -370,8 +390,7 @@ interceptors! {
     }
     fn sem_getvalue(semaphore: usize, to: usize) -> c_int |entry, call| {
         let result = call();
-        // Who looks goes on because of what others posted and took.
-        entry.log_flags(Kind::Receive, semaphore as u64, flag::TRY);
+        look_at_semaphore(&entry, semaphore);
         log_range(&entry, Kind::WriteRange, to, size_of::<c_int>());
         result
     }

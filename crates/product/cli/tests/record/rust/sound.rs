@@ -56,6 +56,29 @@ fn mutex() -> u64 {
     shared.get()
 }
 
+/// Who had to try more than once comes after who had the lock then.
+fn tried() -> u64 {
+    let (lock, shared) = (Mutex::new(()), Shared::new());
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            let _guard = lock.lock().unwrap();
+            linger();
+            shared.add(1);
+            linger();
+        });
+        linger();
+        let mut failures = 0;
+        while lock.try_lock().is_err() {
+            failures += 1;
+            thread::yield_now();
+        }
+        if failures > 0 {
+            shared.add(1);
+        }
+    });
+    shared.get().min(1)
+}
+
 fn poisoned() -> u64 {
     let lock = Arc::new(Mutex::new(0));
     let other = Arc::clone(&lock);
@@ -380,8 +403,9 @@ fn streams() -> u64 {
 }
 
 fn main() -> ExitCode {
-    let topics: [(&str, fn() -> u64); 12] = [
+    let topics: [(&str, fn() -> u64); 13] = [
         ("mutex", mutex),
+        ("tried", tried),
         ("poisoned", poisoned),
         ("rwlock", rwlock),
         ("condition", condition),
