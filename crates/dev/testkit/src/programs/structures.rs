@@ -76,6 +76,24 @@ pub(super) const STRUCTURES: &[Structure] = &[
         ..STRUCTURE
     },
     Structure {
+        name: "lock that was found taken",
+        declare: "static pthread_mutex_t m_$ = PTHREAD_MUTEX_INITIALIZER; static void *child_$(void *p) { pthread_mutex_lock(&m_$); usleep(200); TOUCH pthread_mutex_unlock(&m_$); return p; }",
+        run: "{ pthread_t t; int n = 0; pthread_create(&t, 0, child_$, 0); usleep(50); for (; pthread_mutex_trylock(&m_$); n++) sched_yield(); pthread_mutex_unlock(&m_$); if (n) { TOUCH } pthread_join(t, 0); if (!n) { TOUCH } }",
+        ..STRUCTURE
+    },
+    Structure {
+        name: "shared lock that was found taken",
+        declare: "static pthread_rwlock_t m_$ = PTHREAD_RWLOCK_INITIALIZER; static void *child_$(void *p) { pthread_rwlock_rdlock(&m_$); pthread_rwlock_rdlock(&m_$); usleep(200); pthread_rwlock_unlock(&m_$); TOUCH pthread_rwlock_unlock(&m_$); return p; }",
+        run: "{ pthread_t t; int n = 0; pthread_create(&t, 0, child_$, 0); usleep(50); for (; pthread_rwlock_trywrlock(&m_$); n++) sched_yield(); pthread_rwlock_unlock(&m_$); if (n) { TOUCH } pthread_join(t, 0); if (!n) { TOUCH } }",
+        ..STRUCTURE
+    },
+    Structure {
+        name: "word that was found taken",
+        declare: "static int m_$; static void *child_$(void *p) { while (__atomic_exchange_n(&m_$, 1, __ATOMIC_ACQUIRE)) sched_yield(); usleep(200); TOUCH __atomic_store_n(&m_$, 0, __ATOMIC_RELEASE); return p; }",
+        run: "{ pthread_t t; int n = 0; pthread_create(&t, 0, child_$, 0); usleep(50); for (; __atomic_exchange_n(&m_$, 1, __ATOMIC_ACQUIRE); n++) sched_yield(); __atomic_store_n(&m_$, 0, __ATOMIC_RELEASE); if (n) { TOUCH } pthread_join(t, 0); if (!n) { TOUCH } }",
+        ..STRUCTURE
+    },
+    Structure {
         name: "memory that another thread gets",
         declare: "static void *child_$(void *p) { for (int i = 0; i < 20; i++) { long *v = (long *)malloc(40); memset(v, i, 40); v[1] += i; free(v); } return p; }",
         run: "{ pthread_t t, u; TOUCH long *v = (long *)malloc(40); v[0] = 3; free(v); pthread_create(&t, 0, child_$, 0); pthread_create(&u, 0, child_$, 0); child_$(0); pthread_join(t, 0); pthread_join(u, 0); }",
