@@ -56,7 +56,7 @@ pub use ending::{EndKind, RunEnd, ThreadEnd};
 pub use flow::{Extent, Flow, Instance, InstanceId, StaticBlock, StaticBlockId, Step};
 pub use monitor::{IllFormed, Monitor, Violation};
 pub use names::{
-    ASSUMED, ASSUMED_DESCRIPTORS, ASSUMED_UNSEEN, FRAME_SEPARATOR, Names, Spelled, TAKEN_BY,
+    ASSUMED, ASSUMED_DESCRIPTORS, ASSUMED_UNSEEN, FRAME_SEPARATOR, Names, Spelled, TAKEN_BY, VALUE,
 };
 pub use origins::{Code, CodeId, Module, ModuleId, Origin, Origins};
 pub use place::{Calls, Frame, Place};

@@ -31,6 +31,10 @@ pub const ASSUMED_UNSEEN: &str = "unseen_code";
 /// `m.taken_by_T1`. Who finds the lock taken reads it.
 pub const TAKEN_BY: &str = ".taken_by_";
 
+/// After a semaphore, in the name of the variable that stands for its value: `s.value`. Who looks at it, or
+/// finds it empty, reads that.
+pub const VALUE: &str = ".value";
+
 /// The names of everything a trace speaks of.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Names {
@@ -106,11 +110,29 @@ impl Names {
         Some(rest.rsplit_once(")#")?.0)
     }
 
+    /// The object that `var` is a part of: it has the object's name, perhaps with an offset, a range or
+    /// the name of a field behind it, as `block#1+8` has.
+    #[must_use]
+    pub fn object_of(&self, var: VarId) -> Option<ObjectId> {
+        let name = self.vars.name(var);
+        let ends = name.match_indices(['+', '[', '.', '\'']).map(|(at, _)| at);
+        ends.chain([name.len()]).find_map(|end| self.objects.get(&name[..end]))
+    }
+
     /// The lock that is found taken by who reads `var`, if it stands for that; see [`TAKEN_BY`].
     #[must_use]
     pub fn tried_lock(&self, var: VarId) -> Option<&str> {
         let (lock, _) = self.vars.name(var).rsplit_once(TAKEN_BY)?;
         self.locks.get(lock).map(|_| lock)
+    }
+
+    /// Whether `var` is none of the program's: the recorder added it, so that reorderings keep an order.
+    #[must_use]
+    pub fn is_added(&self, var: VarId) -> bool {
+        let semaphore = self.vars.name(var).strip_suffix(VALUE);
+        self.assumed_library(var).is_some()
+            || self.tried_lock(var).is_some()
+            || semaphore.is_some_and(|name| self.semaphores.get(name).is_some())
     }
 
     /// For each site the first one with the same location.

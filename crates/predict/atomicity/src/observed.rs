@@ -356,8 +356,8 @@ struct Lock {
 /// What later events may have to follow.
 #[derive(Debug, Default)]
 struct Past {
-    /// What stands for assumed ordering: nothing that the run needed to be what it was.
-    assumed: FxHashSet<VarId>,
+    /// What the recorder added: nothing that the program accesses.
+    added: FxHashSet<VarId>,
     vars: IndexVec<VarId, Variable>,
     locks: IndexVec<LockId, Lock>,
     births: IndexVec<ObjectId, Option<EventId>>,
@@ -367,8 +367,8 @@ impl<'t> Edges<'t> {
     fn new(trace: &'t Trace) -> Self {
         let names = trace.names();
         let vars = names.vars.entries().map(|(var, _)| var);
-        let assumed = vars.filter(|&var| names.assumed_library(var).is_some()).collect();
-        let mut past = Past { assumed, ..Past::default() };
+        let added = vars.filter(|&var| names.is_added(var)).collect();
+        let mut past = Past { added, ..Past::default() };
         let mut edges = Self { trace, ends: Vec::with_capacity(trace.len()), sources: Vec::new() };
         for (id, event) in trace.events() {
             let from = edges.sources.len();
@@ -422,7 +422,7 @@ impl Past {
     fn step(&mut self, trace: &Trace, id: EventId, event: Event, sources: &mut Vec<EventId>) {
         let signals = trace.signals();
         match event.op {
-            Op::Access(_, var) if self.assumed.contains(&var) => {}
+            Op::Access(_, var) if self.added.contains(&var) => {}
             Op::Access(AccessOp::Read | AccessOp::UnknownRead | AccessOp::AtomicRead(_), var) => {
                 let variable = self.vars.get_or_default(var);
                 sources.extend(variable.last_write);

@@ -284,6 +284,27 @@ fn no_finding_is_about_what_stands_for_assumed_order() {
 }
 
 #[test]
+fn a_block_that_tries_until_it_has_a_lock_is_atomic() {
+    // The section of T2 begins before the block, and ends between the attempt and the acquire.
+    let tries = |taken: &str| {
+        format!(
+            "T2|acq(m)|1\nT2|aw.relaxed({taken})|1\nT1|begin(b)|2\nT1|ar.relaxed({taken})|3\n\
+             T2|aw.relaxed({taken})|4\nT2|rel(m)|4\nT1|acq(m)|5\nT1|rel(m)|6\nT1|end(b)|7\n",
+        )
+    };
+    assert_ne!(count_in(&tries("x")), 0);
+    assert_eq!(count_in(&tries("m.taken_by_T2")), 0);
+    let waits = |value: &str| {
+        format!(
+            "T1|begin(b)|1\nT1|ar.acquire({value})|2\nT2|post(s)|3\nT2|arw.release({value})|3\n\
+             T1|take(s)|4\nT1|arw.release({value})|4\nT1|end(b)|5\n",
+        )
+    };
+    assert_ne!(count_in(&waits("x")), 0);
+    assert_eq!(count_in(&waits("s.value")), 0);
+}
+
+#[test]
 fn what_is_not_atomic_is_found_beside_assumed_order() {
     let text = "T1|begin(b)|1\nT1|aw.release(assumed(libz.so)#1)|2\nT1|w(x)|3\n\
                 T2|ar.acquire(assumed(libz.so)#1)|4\nT2|w(x)|5\nT2|aw.release(assumed(libz.so)#2)|6\n\

@@ -546,10 +546,10 @@ fn who_looks_at_a_semaphore_comes_after_those_who_used_it() {
         ],
         expect![[r#"
             main|post(free_slots)|a.c:9
-            main|arw.release(declared(free_slots))|a.c:9
-            T1|ar.acquire(declared(free_slots))|a.c:9
+            main|arw.release(free_slots.value)|a.c:9
+            T1|ar.acquire(free_slots.value)|a.c:9
             T1|take(free_slots)|a.c:9
-            T1|arw.release(declared(free_slots))|a.c:9
+            T1|arw.release(free_slots.value)|a.c:9
             not forked: [1]
         "#]],
     );

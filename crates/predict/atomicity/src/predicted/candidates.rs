@@ -427,7 +427,7 @@ fn closest(early: &[EventId], late: &[EventId]) -> Vec<[EventId; 2]> {
 }
 
 /// Whether more than one thread accesses each variable, at least one of them to write, and a block
-/// does. What stands for assumed ordering is no variable of the program.
+/// does. What the recorder added is no variable of the program.
 fn shared(trace: &Trace, blocks: &Blocks) -> IndexVec<VarId, bool> {
     let mut shared = IndexVec::from_elem(false, trace.names().vars.len());
     for (_, block) in blocks.entries() {
@@ -438,7 +438,7 @@ fn shared(trace: &Trace, blocks: &Blocks) -> IndexVec<VarId, bool> {
         }
     }
     for var in shared.ids() {
-        shared[var] &= trace.names().assumed_library(var).is_none();
+        shared[var] &= !trace.names().is_added(var);
         if !shared[var] {
             continue;
         }

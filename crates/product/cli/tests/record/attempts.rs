@@ -17,7 +17,7 @@ const WAYS: [&str; 11] = [
 ];
 
 /// What is said only where an attempt failed.
-const FAILED: [&str; 2] = [".taken_by_", "declared("];
+const FAILED: [&str; 2] = [".taken_by_", ".value)"];
 
 #[test]
 fn who_found_a_lock_taken_comes_after_the_section_that_it_lost_to() {

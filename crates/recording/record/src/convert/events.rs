@@ -9,7 +9,8 @@ use reweave_runtime::wire::{Event, Kind, channel, flag};
 use reweave_trace::views::Mode;
 use reweave_trace::{
     ASSUMED, AccessOp, BarrierId, BarrierOp, ConditionId, ConditionOp, LockId, LockOp, Marker,
-    MemoryOrder, ObjectId, ObjectOp, Op, SemaphoreId, SemaphoreOp, ThreadId, ThreadOp, VarId,
+    MemoryOrder, ObjectId, ObjectOp, Op, SemaphoreId, SemaphoreOp, ThreadId, ThreadOp, VALUE,
+    VarId,
 };
 
 use super::names::{Things, at_offset, fresh, legal, of_cell};
@@ -461,7 +462,12 @@ impl Pass<'_> {
         }
         // What a program declares of an address of its own is no channel of the kernel.
         let is_declared = address < MEMORY_END;
+        let is_semaphore = self.objects.semaphores.at(address).is_some();
         let name = match (event.extra, is_declared) {
+            (None, true) if is_semaphore => {
+                let semaphore = self.semaphore(address);
+                format!("{}{VALUE}", self.sink.names().semaphores.name(semaphore))
+            }
             (Some(code), _) => {
                 let name = format!("{word}({})", self.library(code));
                 self.numbered(name)
