@@ -361,6 +361,9 @@ impl Pass<'_> {
         }
         let mut current =
             Current { event, thread, number, place, occurrence, site: None, origin: None };
+        if !self.attempts.has_no_early() {
+            self.come_after_early_attempt(&mut current)?;
+        }
         match meaning {
             Meaning::Acquire { waits } => self.acquire_word(&mut current, waits),
             Meaning::Release => self.release_lock(&mut current),
@@ -461,6 +464,7 @@ impl Pass<'_> {
                 *current.site.insert(self.site(current.thread, current.event.code))
             }
         };
+        self.attempts.interrupt(current.number);
         self.threads[current.thread].last_event = ending::next_event(self.summary.events);
         self.summary.events += 1;
         self.sink.push(Converted { thread, op, site, value, origin: current.origin })

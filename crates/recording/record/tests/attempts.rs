@@ -73,7 +73,7 @@ fn an_attempt_falls_into_the_section_that_it_lost_to() {
 }
 
 #[test]
-fn of_attempts_in_a_row_the_first_of_each_section_is_kept() {
+fn attempts_in_a_row_fall_into_the_sections_that_they_lost_to() {
     check(
         &[
             (1, on(Kind::Lock, "m")),
@@ -93,16 +93,105 @@ fn of_attempts_in_a_row_the_first_of_each_section_is_kept() {
             T1|acq(m)
             T1|aw.relaxed(m.taken_by_T1)
             T2|ar.relaxed(m.taken_by_T1)
+            T2|ar.relaxed(m.taken_by_T1)
             T1|w(counter)
+            T2|ar.relaxed(m.taken_by_T1)
             T1|aw.relaxed(m.taken_by_T1)
             T1|rel(m)
             main|req(m)
             main|acq(m)
             main|aw.relaxed(m.taken_by_main)
             T2|ar.relaxed(m.taken_by_main)
+            T2|ar.relaxed(m.taken_by_main)
             main|aw.relaxed(m.taken_by_main)
             main|rel(m)
             T2|w(counter)"#]],
+    );
+}
+
+/// How many events the trace of `events` has, with the forks.
+fn count(events: &[Logged]) -> usize {
+    converted(events).0.len()
+}
+
+#[test]
+fn of_many_attempts_in_a_row_a_few_are_kept() {
+    let row = |between: &[Logged]| {
+        let mut events = vec![(1, on(Kind::Lock, "m")), (1, on(Kind::Lock, "ready"))];
+        for _ in 0..50 {
+            events.extend([(2, busy("m")), (2, busy("ready"))]);
+            events.extend(between);
+        }
+        events.extend([(1, on(Kind::Unlock, "ready")), (1, on(Kind::Unlock, "m"))]);
+        count(&events)
+    };
+    // Eight at each lock, and the sections of eight events.
+    assert_eq!(row(&[]), 2 * 8 + 10);
+    // What no other thread can see does not interrupt the row.
+    assert_eq!(row(&[(2, access(Kind::Write, global("counter"), None))]), 2 * 8 + 10);
+    assert_eq!(row(&[(2, on(Kind::Signal, "b|r"))]), 2 * 50 + 50 + 10);
+}
+
+#[test]
+fn an_empty_semaphore_is_looked_at_a_few_times() {
+    let empty = Event { flags: flag::TRY | flag::TIMED_OUT, ..on(Kind::Receive, "m") };
+    let mut events = vec![(1, on(Kind::SemaphoreTake, "m"))];
+    events.extend([(2, empty); 50]);
+    events.push((1, on(Kind::SemaphorePost, "m")));
+    events.extend([(2, empty); 50]);
+    assert_eq!(count(&events), 4 + 2 * 8);
+}
+
+#[test]
+fn who_shares_a_lock_stays_behind_who_waits_for_it() {
+    let shared = |event: Event| Event { flags: flag::SHARED, ..event };
+    check(
+        &[
+            (1, shared(on(Kind::Lock, "m"))),
+            (2, on(Kind::LockRequest, "m")),
+            (1, shared(busy("m"))),
+            (1, on(Kind::Unlock, "m")),
+            (2, on(Kind::Lock, "m")),
+            (2, on(Kind::Unlock, "m")),
+        ],
+        expect![[r#"
+            T1|req(m)
+            T1|racq(m)
+            T1|aw.relaxed(m.taken_by_T1)
+            T2|aw.relaxed(m.taken_by_T2)
+            T2|wreq(m)
+            T1|ar.relaxed(m.taken_by_T2)
+            T1|aw.relaxed(m.taken_by_T1)
+            T1|rrel(m)
+            T2|acq(m)
+            T2|aw.relaxed(m.taken_by_T2)
+            T2|aw.relaxed(m.taken_by_T2)
+            T2|rel(m)"#]],
+    );
+}
+
+#[test]
+fn an_attempt_that_was_seen_before_the_acquire_that_it_lost_to_comes_after_it() {
+    check(
+        &[
+            (2, busy("m")),
+            (1, on(Kind::Lock, "m")),
+            (1, on(Kind::Unlock, "m")),
+            (2, on(Kind::Lock, "m")),
+            (2, on(Kind::Unlock, "m")),
+        ],
+        expect![[r#"
+            T1|req(m)
+            T1|acq(m)
+            T1|aw.relaxed(m.taken_by_T1)
+            T1|aw.relaxed(m.taken_by_T1)
+            T1|rel(m)
+            T2|ar.relaxed(m.taken_by_T1)
+            T2|req(m)
+            T2|acq(m)
+            T2|aw.relaxed(m.taken_by_T2)
+            T2|aw.relaxed(m.taken_by_T2)
+            T2|rel(m)"#]],
     );
 }
 
@@ -171,9 +260,21 @@ fn check_all_reorderings(trace: &Trace) -> Result<(), TestCaseError> {
             let Some((lock, is_shared)) = attempt(trace, event) else { continue };
             let own = trace.event(event).thread;
             let mut held = holds.iter().filter(|&(_, &count)| count > 0);
-            let is_busy = held.any(|(&(held, by, mode), _)| {
+            let is_held = held.any(|(&(held, by, mode), _)| {
                 held == lock && by != own && (!is_shared || mode == Mode::Exclusive)
             });
+            // What says that a thread waits comes just before its request.
+            let is_waited_for = trace.events().any(|(request, it)| {
+                let at = trace.position(request) as usize;
+                let own_events = trace.thread_events(it.thread);
+                let has_run =
+                    |at: usize| own_events.get(at).is_some_and(|id| state.path.contains(id));
+                it.op == Op::Lock(LockOp::RequestExclusive, lock)
+                    && it.thread != own
+                    && has_run(at - 1)
+                    && !has_run(at + 1)
+            });
+            let is_busy = is_held || is_shared && is_waited_for;
             if state.may_run(event) && !is_busy {
                 wrong = Some((state.path.to_vec(), event));
                 return ControlFlow::Break(());
@@ -185,33 +286,51 @@ fn check_all_reorderings(trace: &Trace) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-/// Threads that take, share, try and release two locks, and wait with one of them.
+/// Threads that take, share, try and release two locks, wait for them, and wait with one of them.
 fn recording(choices: &[(u32, u8)]) -> Vec<Logged> {
     let locks = ["m", "ready"];
     let mut events = vec![(0, about(Kind::Fork, 1)), (0, about(Kind::Fork, 2))];
     let mut held: [Vec<(u32, bool)>; 2] = Default::default();
+    let mut waiting: FxHashMap<u32, usize> = FxHashMap::default();
     for &(thread, choice) in choices {
         let which = usize::from(choice / 8 % 2);
-        let (lock, held) = (locks[which], &mut held[which]);
-        let is_shared = choice & 16 != 0;
-        let shared = if is_shared { flag::SHARED } else { 0 };
+        if let Some(&which) = waiting.get(&thread) {
+            // It goes on once it has the lock.
+            if held[which].is_empty() {
+                waiting.remove(&thread);
+                held[which].push((thread, false));
+                events.push((thread, on(Kind::Lock, locks[which])));
+            }
+            continue;
+        }
+        let (lock, is_shared) = (locks[which], choice & 16 != 0);
+        let held = &mut held[which];
         let own = held.iter().position(|&(holder, _)| holder == thread);
-        let is_busy = held.iter().any(|&(_, shares)| !(shares && is_shared));
+        let is_waited_for = waiting.values().any(|&wanted| wanted == which);
+        let is_busy = held
+            .iter()
+            .any(|&(holder, shares)| holder != thread && (!shares || !is_shared || is_waited_for));
+        let is_own_alone = own.is_some_and(|own| !held[own].1);
+        let shared = if is_shared { flag::SHARED } else { 0 };
         let flagged = |event: Event| Event { flags: shared, ..event };
-        match (choice % 8, own, is_busy) {
-            (0..=3, None, false) => {
+        match choice % 8 {
+            0..=2 if own.is_none() && !is_busy && !held.iter().any(|it| !(it.1 && is_shared)) => {
                 held.push((thread, is_shared));
                 events.push((thread, flagged(on(Kind::Lock, lock))));
             }
-            (0..=4, None, true) => {
+            0..=2 if own.is_none() && !is_shared && is_busy => {
+                waiting.insert(thread, which);
+                events.push((thread, on(Kind::LockRequest, lock)));
+            }
+            3 | 4 if is_busy || own.is_some() && is_shared && is_waited_for && !is_own_alone => {
                 let code = if is_shared { TRY_SHARED } else { TRY };
                 events.push((thread, Event { code, ..flagged(on(Kind::LockBusy, lock)) }));
             }
-            (5 | 6, Some(own), _) => {
+            5 | 6 if let Some(own) = own => {
                 held.remove(own);
                 events.push((thread, on(Kind::Unlock, lock)));
             }
-            (4, Some(own), _) if !held[own].1 => {
+            7 if is_own_alone && !is_waited_for => {
                 // A wait that ends at once, and took and released the lock meanwhile.
                 let of_lock = |kind| extra(on(kind, "counter"), global(lock));
                 events.push((thread, of_lock(Kind::Wait)));
@@ -229,7 +348,7 @@ proptest! {
 
     #[test]
     fn attempts_fail_in_every_reordering(
-        choices in prop::collection::vec((0_u32..3, any::<u8>()), 0..14),
+        choices in prop::collection::vec((0_u32..3, any::<u8>()), 0..18),
     ) {
         let (trace, summary) = converted(&recording(&choices));
         prop_assert!(summary.impossible.is_empty(), "{:?}", summary.impossible);

@@ -115,6 +115,8 @@ fn who_spins_until_it_has_the_lock_asks_for_it() {
             T1|acq(m)
             T1|aw.relaxed(m.taken_by_T1)
             T2|ar.relaxed(m.taken_by_T1)
+            T2|ar.relaxed(m.taken_by_T1)
+            T2|ar.relaxed(m.taken_by_T1)
             T1|w(counter)
             T1|aw.relaxed(m.taken_by_T1)
             T1|rel(m)

@@ -43,7 +43,8 @@ pub mod shift {
 pub mod flag {
     /// A lock operation that does not wait, such as `pthread_mutex_trylock`.
     pub const TRY: u16 = 1;
-    /// A wait on a condition that ended by its time-out; of what is about to wait, that it has one.
+    /// A wait on a condition that ended by its time-out; of what is about to wait, that it has one; of
+    /// what is taken from a channel, that nothing was, which orders nothing.
     pub const TIMED_OUT: u16 = 2;
     /// A mutex that its owner may take again.
     pub const RECURSIVE: u16 = 4;

@@ -2,7 +2,7 @@
 
 use super::harness::{Workshop, compilers};
 
-const WAYS: [&str; 11] = [
+const WAYS: [&str; 13] = [
     "mutex",
     "timed",
     "spin",
@@ -14,10 +14,12 @@ const WAYS: [&str; 11] = [
     "semaphore_timed",
     "stream",
     "word",
+    "behind",
+    "pipe",
 ];
 
 /// What is said only where an attempt failed.
-const FAILED: [&str; 2] = [".taken_by_", ".value)"];
+const FAILED: [&str; 3] = [".taken_by_", ".value)", ".taken)"];
 
 #[test]
 fn who_found_a_lock_taken_comes_after_the_section_that_it_lost_to() {
@@ -51,16 +53,21 @@ fn an_attempt_that_fails_orders_nothing() {
     let Some(&compiler) = compilers("c").first() else { return };
     let folder = Workshop::with(&["attempts.c"]);
     folder.build("attempts.c", compiler, &["-O1"]);
-    let words = ["attempts", "signal"];
-    let has_failed = (1..=8).any(|seed: u32| {
-        folder.record(&["--seed", &seed.to_string()], &words).must_be_whole();
-        folder.findings() == ["race"]
-    });
-    assert!(has_failed, "the other thread was never in time");
-    let said = folder.reweave(&["explain", "run.rwt", "R1"]).stdout;
-    let said = String::from_utf8_lossy(&said).split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(said.contains("An attempt to take `mutex` that fails orders nothing."), "{said}");
-    let output = folder.reweave(&["confirm", "run.rwt", "R1", "--", "./attempts", "signal"]);
-    let said = String::from_utf8_lossy(&output.stdout);
-    assert!(said.contains("confirmed: 1 of 1"), "{said}");
+    for how in ["signal", "signal_by_semaphore", "thrice"] {
+        let has_failed = (1..=8).any(|seed: u32| {
+            folder.record(&["--seed", &seed.to_string()], &["attempts", how]).must_be_whole();
+            folder.findings() == ["race"]
+        });
+        assert!(has_failed, "{how}: the other thread was never in time");
+        if how == "signal" {
+            let said = folder.reweave(&["explain", "run.rwt", "R1"]).stdout;
+            let said = String::from_utf8_lossy(&said);
+            let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
+            let why = "An attempt to take `mutex` that fails orders nothing.";
+            assert!(said.contains(why), "{said}");
+        }
+        let output = folder.reweave(&["confirm", "run.rwt", "R1", "--", "./attempts", how]);
+        let said = String::from_utf8_lossy(&output.stdout);
+        assert!(said.contains("confirmed: 1 of"), "{how}: {said}");
+    }
 }

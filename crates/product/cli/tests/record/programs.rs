@@ -106,7 +106,7 @@ fn reader_writer_locks_are_seen_in_their_mode() {
               47: join(T1)
               56: aw.relaxed(lock.taken_by_main) rrel(lock)
               57: aw.relaxed(lock.taken_by_main) rrel(lock)
-              59: wreq(lock) acq(lock) aw.relaxed(lock.taken_by_main)
+              59: aw.relaxed(lock.taken_by_main) wreq(lock) acq(lock) aw.relaxed(lock.taken_by_main)
               60: w(x)=1
               46: fork(T2)
               47: join(T2)
@@ -186,29 +186,29 @@ fn barriers_semaphores_and_what_is_done_once_are_seen() {
               51: arrive(barrier) depart(barrier)
               53: take(empty)
               54: w(box)=1
-              55: post(full) arw.release(declared(full))
+              55: post(full) arw.release(full.value)
               53: take(empty)
               54: w(box)=2
-              55: post(full) arw.release(declared(full))
+              55: post(full) arw.release(full.value)
               53: take(empty)
               54: w(box)=3
-              55: post(full) arw.release(declared(full))
+              55: post(full) arw.release(full.value)
               57: arrive(barrier) depart(barrier)
               58: r(sum)=6 r(memory#3+2)
               59: join(T1)
             T1
               29: ar.acquire(control)
-              30: ar.acquire(declared(full))
-              31: ar.acquire(declared(full))
-              33: ar.acquire(declared(full)) r(memory#3+2)
+              30: ar.relaxed(full.value)
+              31: ar.relaxed(full.value)
+              33: ar.relaxed(full.value) r(memory#3+2)
               34: arrive(barrier) depart(barrier)
-              36: take(full) arw.release(declared(full))
+              36: take(full) arw.release(full.value)
               37: r(sum)=0 r(box)=1 w(sum)=1
               38: post(empty)
-              36: take(full) arw.release(declared(full))
+              36: take(full) arw.release(full.value)
               37: r(sum)=1 r(box)=2 w(sum)=3
               38: post(empty)
-              36: take(full) arw.release(declared(full))
+              36: take(full) arw.release(full.value)
               37: r(sum)=3 r(box)=3 w(sum)=6
               38: post(empty)
               40: arrive(barrier) depart(barrier)

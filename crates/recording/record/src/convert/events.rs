@@ -354,15 +354,7 @@ impl Pass<'_> {
             Kind::Fence => Op::Fence(memory_order(event.order)),
             // Who tries, or waits for a time only, is not said to ask: nothing keeps it for ever.
             Kind::LockRequest if event.flags & flag::TRY != 0 => return Ok(()),
-            Kind::LockRequest => {
-                let lock = self.lock(address);
-                self.threads[current.thread].asked = Some(lock);
-                // The mode matters where no acquire follows, and only for a lock that has two.
-                let is_exclusive =
-                    event.flags & flag::SHARED == 0 && self.first_pass.is_shared_lock(address);
-                let request = if is_exclusive { LockOp::RequestExclusive } else { LockOp::Request };
-                Op::Lock(request, lock)
-            }
+            Kind::LockRequest => return self.request_lock(current),
             Kind::Lock => return self.acquire_lock(current),
             Kind::Unlock => return self.release_lock(current),
             Kind::LockBusy => return self.find_taken(current),
@@ -515,20 +507,20 @@ impl Pass<'_> {
 
     /// What is taken out is what was handed over last and before; who takes first gets the first.
     fn receive(&mut self, current: &mut Current) -> io::Result<()> {
-        let channel = self.channel(&current.event);
-        self.emit(
-            current,
-            Op::Access(AccessOp::AtomicRead(MemoryOrder::Acquire), channel.sent),
-            None,
-        )?;
-        if current.event.flags & flag::TRY == 0 {
-            self.emit(
-                current,
-                Op::Access(AccessOp::AtomicUpdate(MemoryOrder::Relaxed), channel.taken),
-                None,
-            )?;
-        }
-        Ok(())
+        let event = current.event;
+        let channel = self.channel(&event);
+        let is_empty = event.flags & flag::TIMED_OUT != 0;
+        let order = if is_empty { MemoryOrder::Relaxed } else { MemoryOrder::Acquire };
+        self.emit(current, Op::Access(AccessOp::AtomicRead(order), channel.sent), None)?;
+        // What is found also depends on who took something before.
+        let access = match event.flags & flag::TRY {
+            0 => AccessOp::AtomicUpdate(MemoryOrder::Relaxed),
+            _ if self.first_pass.is_taken_from(event.address) => {
+                AccessOp::AtomicRead(MemoryOrder::Relaxed)
+            }
+            _ => return Ok(()),
+        };
+        self.emit(current, Op::Access(access, channel.taken), None).map(drop)
     }
 
     /// A lock, barrier or semaphore is set up, or a lock ends.
@@ -555,6 +547,22 @@ impl Pass<'_> {
         let flags = if waits { 0 } else { flag::TRY };
         current.event = Event { kind: Kind::Lock, flags, ..update };
         self.acquire_lock(current)
+    }
+
+    fn request_lock(&mut self, current: &mut Current) -> io::Result<()> {
+        let address = current.event.address;
+        let lock = self.lock(address);
+        self.threads[current.thread].asked = Some(lock);
+        // The mode matters where no acquire follows, and only for a lock that has two.
+        let wants_all = current.event.flags & flag::SHARED == 0;
+        let is_exclusive = wants_all && self.first_pass.is_shared_lock(address);
+        // Others who want to share the lock may have to stay behind this one. What says so comes first,
+        // since nothing comes between a request and its acquire.
+        if is_exclusive {
+            self.mark_section(current, lock)?;
+        }
+        let request = if is_exclusive { LockOp::RequestExclusive } else { LockOp::Request };
+        self.emit(current, Op::Lock(request, lock), None).map(drop)
     }
 
     fn acquire_lock(&mut self, current: &mut Current) -> io::Result<()> {

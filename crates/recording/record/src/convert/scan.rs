@@ -35,6 +35,8 @@ pub struct FirstPass {
     /// The addresses that events look at or take from as channels: a semaphore among them is one whose
     /// value is looked at.
     looked_at: FxHashSet<u64>,
+    /// The addresses of channels that something is taken from.
+    taken_from: FxHashSet<u64>,
     /// The addresses of locks that are asked for in shared mode.
     shared_locks: FxHashSet<u64>,
     /// The addresses of locks that a thread found taken and went on without.
@@ -84,6 +86,9 @@ impl FirstPass {
             first_pass.is_free |= event.number.is_some();
             if event.kind == Kind::Receive {
                 first_pass.looked_at.insert(event.address);
+                if event.flags & flag::TRY == 0 {
+                    first_pass.taken_from.insert(event.address);
+                }
             }
             let is_lock = matches!(event.kind, Kind::LockRequest | Kind::Lock);
             if is_lock && event.flags & flag::SHARED != 0 {
@@ -173,6 +178,11 @@ impl FirstPass {
     /// Whether some event receives from the channel, or looks at the semaphore, at `address`.
     pub fn is_looked_at(&self, address: u64) -> bool {
         self.looked_at.contains(&address)
+    }
+
+    /// Whether something is taken from the channel at `address`.
+    pub fn is_taken_from(&self, address: u64) -> bool {
+        self.taken_from.contains(&address)
     }
 
     /// Whether the lock at `address` is asked for in shared mode.

@@ -111,7 +111,7 @@ impl Spins {
 }
 
 /// Whether an event of this kind is nothing that a thread does to memory or to others.
-pub const fn is_no_step(kind: Kind) -> bool {
+const fn is_no_step(kind: Kind) -> bool {
     kind.is_one_word()
         || matches!(
             kind,

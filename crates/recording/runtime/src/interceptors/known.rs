@@ -39,6 +39,8 @@ use Through::{Library, Object};
 enum Action {
     /// A lock begins.
     Init,
+    /// A lock begins that its owner may take again.
+    InitRecursive,
     /// A lock ends.
     Destroy,
     /// Waits for a lock; another function, if it has a name, tries to take it.
@@ -104,7 +106,7 @@ static LINES: &[Line] = lines! {
     "g_mutex_lock": Lock("g_mutex_trylock");
     "g_mutex_trylock": Try;
     "g_mutex_unlock": Unlock;
-    "g_rec_mutex_init": Init;
+    "g_rec_mutex_init": InitRecursive;
     "g_rec_mutex_clear": Destroy;
     "g_rec_mutex_lock": Lock("g_rec_mutex_trylock");
     "g_rec_mutex_trylock": Try;
@@ -459,6 +461,10 @@ impl Called {
         let first = self.arguments[0];
         match action {
             Init => self.logged(&entry, Kind::LockInit),
+            InitRecursive => {
+                entry.log_flags(Kind::LockInit, first as u64, flag::RECURSIVE);
+                self.real_at_once(&entry)
+            }
             Destroy => self.logged(&entry, Kind::LockDestroy),
             Unlock => self.logged(&entry, Kind::Unlock),
             Signal => self.logged(&entry, Kind::Signal),

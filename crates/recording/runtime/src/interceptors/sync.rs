@@ -127,14 +127,9 @@ unsafe fn taken(entry: &Entry, semaphore: usize, result: c_int) -> c_int {
     if result == 0 {
         entry.log(Kind::SemaphoreTake, semaphore as u64);
     } else if matches!(*__errno_location(), WOULD_WAIT | TIMED_OUT) {
-        look_at_semaphore(entry, semaphore);
+        entry.log_flags(Kind::Receive, semaphore as u64, flag::TRY | flag::TIMED_OUT);
     }
     result
-}
-
-/// Logs that a thread goes on because of what others posted to a semaphore and took.
-unsafe fn look_at_semaphore(entry: &Entry, semaphore: usize) {
-    entry.log_flags(Kind::Receive, semaphore as u64, flag::TRY);
 }
 
 // `pthread_once` and `call_once`: whoever ran the routine stores to the control word, with release,
@@ -390,7 +385,8 @@ interceptors! {
     }
     fn sem_getvalue(semaphore: usize, to: usize) -> c_int |entry, call| {
         let result = call();
-        look_at_semaphore(&entry, semaphore);
+        // Who looks goes on because of what others posted and took.
+        entry.log_flags(Kind::Receive, semaphore as u64, flag::TRY);
         log_range(&entry, Kind::WriteRange, to, size_of::<c_int>());
         result
     }
