@@ -85,7 +85,11 @@ pub fn cells_of(events: &[(u32, Event)], place: usize) -> Vec<Cell> {
                 (first.2.writes || second.2.writes) && !is_ordered(events, first.0, second.0)
             })
         });
-        if is_contended {
+        // Who frees memory counts as one who writes there.
+        let free = life.ending.filter(|&at| matches!(events[at].1, Event::Free { .. }));
+        let is_freed_by_another =
+            free.is_some_and(|free| others.iter().any(|it| !is_ordered(events, it.0, free)));
+        if is_contended || is_freed_by_another {
             cells.push(Cell { begin, end, lifetime });
         }
         begin = end;

@@ -40,6 +40,7 @@ pub mod cut_order;
 pub mod cuts;
 pub mod deadlocks;
 pub mod hb;
+pub mod lifetimes;
 pub mod mats;
 pub mod memory_orders;
 pub mod mhb;

@@ -42,6 +42,9 @@ counters! {
     Candidates = "candidates",
     /// Patterns of which some instances were not tried.
     Partial = "partial",
+    // Lifetimes.
+    /// Objects that another thread than the one that frees them accesses.
+    SharedObjects = "shared_objects",
     // Atomicity.
     /// Blocks that are expected to be atomic.
     Blocks = "blocks",

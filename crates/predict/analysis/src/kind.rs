@@ -107,6 +107,27 @@ kinds! {
               what is held when the next lock cannot be had (try-lock).",
         needs_accesses: false,
     };
+    /// Memory that is accessed after it was freed.
+    UseAfterFree: KindInfo {
+        name: "use-after-free",
+        letter: 'U',
+        rule: "UseAfterFree",
+        weaknesses: &[416, 362],
+        summary: "A thread can access memory after another has freed it.",
+        description: "A thread can free memory before another thread accesses it for the last time. \
+                      In the recorded run the access came first. A schedule in which it does not is \
+                      attached as a code flow.",
+        why: &[
+            "One thread frees the memory, and nothing makes it wait until the other is done with it. An \
+             access after that reads or changes whatever is there by then: nothing, or what belongs to \
+             another part of the program.",
+            "Locks around both do not help: they keep the two apart, but not in this order.",
+        ],
+        fix: "Let the last user free the memory: join the other thread before, or count the references, \
+              or take the memory out of what others can reach under the lock under which they look it \
+              up and use it.",
+        needs_accesses: true,
+    };
     /// Two conflicting accesses at once.
     Race: KindInfo {
         name: "race",
@@ -196,7 +217,7 @@ impl Kind {
         match self {
             Self::Deadlock => matches!(goal, Goal::Deadlock(_)),
             Self::Race => matches!(goal, Goal::Race(..) | Goal::Unordered(..)),
-            Self::Atomicity => matches!(goal, Goal::Order { .. }),
+            Self::Atomicity | Self::UseAfterFree => matches!(goal, Goal::Order { .. }),
             Self::Predicate => matches!(goal, Goal::Reaches(_) | Goal::Race(..)),
             Self::Nondeterminism => matches!(goal, Goal::Sees { .. } | Goal::Leaves { .. }),
             // These happened in the recorded run, and need no other.

@@ -105,7 +105,7 @@ pub fn run(
             coverage.truncated = coverage.truncated.or(Some(reason));
         }
         let (unshown, witnesses) = (collector.unshown, collector.witnesses);
-        let is_counted = matches!(info.kind, Kind::Race | Kind::Deadlock);
+        let is_counted = matches!(info.kind, Kind::Race | Kind::Deadlock | Kind::UseAfterFree);
         if let Some(without) = without_assumed.as_ref().filter(|_| is_counted) {
             count_undecided(&mut coverage, without, *analysis, settings, shown.locations(trace));
         }
@@ -236,11 +236,11 @@ struct Collector<'a, 't> {
 
 impl Sink for Collector<'_, '_> {
     fn found(&mut self, finding: Finding) -> ControlFlow<()> {
-        let is_assumed = |&event: &EventId| {
+        let is_added = |&event: &EventId| {
             let var = self.trace.event(event).op.var();
-            var.is_some_and(|var| self.trace.names().assumed_library(var).is_some())
+            var.is_some_and(|var| self.trace.names().is_added(var))
         };
-        if finding.events.iter().any(is_assumed) {
+        if finding.events.iter().any(is_added) {
             return ControlFlow::Continue(());
         }
         if self.all {

@@ -5,6 +5,7 @@ use reweave_analysis::{Analysis, Info};
 const FAMILIES: &[&[&dyn Analysis]] = &[
     reweave_races::ANALYSES,
     reweave_deadlocks::ANALYSES,
+    reweave_lifetimes::ANALYSES,
     reweave_atomicity::ANALYSES,
     reweave_determinism::ANALYSES,
     reweave_states::ANALYSES,

@@ -7,7 +7,7 @@
 //! access covers together, are one cell: what long copies and fills alone access is one variable, as
 //! long as it may be. A lifetime is *kept* when two threads contend for the word:
 //! two of their accesses, of which one writes, are not ordered by forks, joins and the order within
-//! threads. What is only handed over so, from those who initialise to those who work to those who
+//! threads; who frees memory counts as one who writes there. What is only handed over so, from those who initialise to those who work to those who
 //! gather, is accessed in the same order by every run, and no analysis can tell whether it is there.
 //!
 //! [`SharingAnalysis`] finds this in one pass over a recording; [`ShadowCells`] is its answer. A
@@ -668,7 +668,12 @@ impl Page {
 
     /// Ends the lifetimes of the words from `from` up to `to`, of which some are in this page;
     /// gives them to `ended`.
-    fn end(&mut self, from: u64, to: u64, ended: &mut Ended<impl FnMut(Lifetime)>) {
+    fn end(
+        &mut self,
+        (from, to): (u64, u64),
+        freed: &mut impl FnMut(ShadowWord) -> ShadowWord,
+        ended: &mut Ended<impl FnMut(Lifetime)>,
+    ) {
         let base = self.number * PAGE_WORDS as u64;
         let (from, to) = (from.max(base), to.min(base + PAGE_WORDS as u64));
         let is_all = to - from == PAGE_WORDS as u64;
@@ -679,13 +684,14 @@ impl Page {
             Some(words) => {
                 for word in from..to {
                     let known = std::mem::take(&mut words[(word - base) as usize]);
-                    ended.add(word, 1, known);
+                    ended.add(word, 1, freed(known));
                 }
             }
             None if self.whole.is(ShadowWord::IS_KNOWN) => {
-                let with_outer = |flag| self.whole.with(flag, self.outer_borders & flag == flag);
+                let whole = freed(self.whole);
+                let with_outer = |flag| whole.with(flag, self.outer_borders & flag == flag);
                 ended.add(from, 1, with_outer(ShadowWord::BEGINS));
-                ended.add(from + 1, PAGE_WORDS as u64 - 2, self.whole);
+                ended.add(from + 1, PAGE_WORDS as u64 - 2, whole);
                 ended.add(to - 1, 1, with_outer(ShadowWord::ENDS));
             }
             None => {}
@@ -805,7 +811,14 @@ impl SharingAnalysis {
                 }
             }
         } else if let Some(change) = self.blocks.step(event) {
-            self.end_lifetimes(&change);
+            // Who frees memory must come after all who access it, as if it wrote there.
+            let free = (event.kind == Kind::Free).then(|| Touch {
+                time: self.blocks.time(),
+                segment: self.segments.of(thread),
+                writes: true,
+                keeps_all: self.keeps_all,
+            });
+            self.end_lifetimes(&change, free);
             return Some(change);
         } else {
             self.segments.step(thread, event);
@@ -894,21 +907,32 @@ impl SharingAnalysis {
         }
     }
 
-    fn end_lifetimes(&mut self, change: &Change) {
+    fn end_lifetimes(&mut self, change: &Change, free: Option<Touch>) {
         let end = self.blocks.time() - 1;
         for piece in &change.ended {
-            self.end_memory(piece.start, piece.end, Some(piece.time), end);
+            self.end_memory((piece.start, piece.end), Some(piece.time), end, free);
         }
-        if let Some((from, to)) = change.range {
-            self.end_memory(from, to, None, end);
+        if let Some(range) = change.range {
+            self.end_memory(range, None, end, free);
         }
     }
 
-    /// Ends the lifetimes of all words in the bytes from `start` to `end` at `time`; those kept
-    /// make the block allocated at `owner` a kept one.
-    fn end_memory(&mut self, start: u64, end: u64, owner: Option<u64>, time: u64) {
+    /// Ends the lifetimes of all words in the bytes from `start` to `end` at `time`, perhaps by a `free`;
+    /// those kept make the block allocated at `owner` a kept one.
+    fn end_memory(
+        &mut self,
+        (start, end): (u64, u64),
+        owner: Option<u64>,
+        time: u64,
+        free: Option<Touch>,
+    ) {
         let (from, to) = (start / WORD_BYTES, (end - 1) / WORD_BYTES + 1);
         let (first, last) = (split(from).0, split(to - 1).0);
+        let (segments, sets) = (&self.segments, &mut self.sets);
+        let mut freed = |known: ShadowWord| match free {
+            Some(free) if known.is(ShadowWord::IS_KNOWN) => free.of(known, 0, segments, sets),
+            _ => known,
+        };
         let (lifetimes, kept_blocks) = (&mut self.lifetimes, &mut self.kept_blocks);
         let mut ended = Ended::new(start, end, time, |lifetime| {
             lifetimes.push(lifetime);
@@ -920,11 +944,11 @@ impl SharingAnalysis {
                 self.pages.iter_mut().filter(|page| (first..=last).contains(&page.number));
             let mut touched: Vec<&mut Page> = touched.collect();
             touched.sort_unstable_by_key(|page| page.number);
-            touched.into_iter().for_each(|page| page.end(from, to, &mut ended));
+            touched.into_iter().for_each(|page| page.end((from, to), &mut freed, &mut ended));
         } else {
             for number in first..=last {
                 if let Some(&place) = self.places.get(&number) {
-                    self.pages[place].end(from, to, &mut ended);
+                    self.pages[place].end((from, to), &mut freed, &mut ended);
                 }
             }
         }
@@ -938,12 +962,12 @@ impl SharingAnalysis {
         // Lifetimes that never ended go on after all events.
         let live: Vec<_> = self.blocks.live().collect();
         for piece in live {
-            self.end_memory(piece.start, piece.end, Some(piece.time), u64::MAX);
+            self.end_memory((piece.start, piece.end), Some(piece.time), u64::MAX, None);
         }
         if let Some(is_named) = is_named {
             self.keep_named(is_named);
         }
-        self.end_memory(0, u64::MAX, None, u64::MAX);
+        self.end_memory((0, u64::MAX), None, u64::MAX, None);
         ShadowCells::new(self.lifetimes, self.kept_blocks)
     }
 }

@@ -57,6 +57,7 @@ fn the_chapter_of_an_analysis_says_all_that_a_reader_asks() {
     let chapters = [
         "races",
         "deadlocks",
+        "lifetimes",
         "atomicity",
         "determinism",
         "states",

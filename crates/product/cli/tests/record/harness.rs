@@ -154,7 +154,14 @@ impl Workshop {
     /// What `check` finds in `run.rwt`: the kinds, sorted.
     #[track_caller]
     pub(crate) fn findings(&self) -> Vec<String> {
-        let output = self.reweave(&["check", "run.rwt", "--format", "json"]);
+        self.findings_with(&[])
+    }
+
+    /// The same, with more `options`.
+    #[track_caller]
+    pub(crate) fn findings_with(&self, options: &[&str]) -> Vec<String> {
+        let usual = ["check", "run.rwt", "--format", "json"];
+        let output = self.reweave(&[&usual, options].concat());
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
         let report: serde_json::Value = serde_json::from_slice(&output.stdout)
             .unwrap_or_else(|error| panic!("{error}: {said}"));

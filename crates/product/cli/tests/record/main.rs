@@ -21,6 +21,7 @@ mod interface;
 mod leaving;
 mod libraries;
 mod library_calls;
+mod lifetimes;
 mod memory;
 mod memory_orders;
 mod openmp;
