@@ -16,6 +16,7 @@
 //! | [`cut_order`], [`cuts`] | the trace-order-preserving relation; consistent cuts of a poset |
 //! | [`predicate`] | predicates over global states |
 //! | [`races`], [`deadlocks`] | the races of each relation; predictable deadlocks |
+//! | [`stuck`] | threads that can wait for ever |
 //! | [`atomicity`] | blocks that are not atomic, in the observed run and in others |
 //! | [`nondeterminism`], [`choice_graphs`] | reads that can see another write, in three modes; choice graphs |
 //! | [`ndseq`] | nondeterministic sequential specifications |
@@ -54,4 +55,5 @@ pub mod reachable;
 pub mod relation;
 pub mod reordering;
 pub mod shb;
+pub mod stuck;
 pub mod wcp;

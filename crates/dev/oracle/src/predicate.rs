@@ -174,7 +174,9 @@ impl<'t> Memory<'t> {
             | Op::Barrier(..)
             | Op::Semaphore(..)
             | Op::Object(..)
-            | Op::Marker(Marker::Begin(_) | Marker::End(_) | Marker::Branch) => {}
+            | Op::Marker(
+                Marker::Begin(_) | Marker::End(_) | Marker::Branch | Marker::Timed,
+            ) => {}
         }
     }
 

@@ -11,8 +11,8 @@
 //! Time" (POPL 2012), completed for the operations that it leaves out.
 
 use reweave_trace::{
-    AccessOp, After, ConditionOp, EventId, Goal, LockId, ObjectOp, Op, SemaphoreOp, ThreadId,
-    ThreadOp, Trace, VarId,
+    AccessOp, After, BarrierOp, ConditionOp, EventId, Goal, LockId, Marker, ObjectOp, Op,
+    SemaphoreOp, ThreadId, ThreadOp, Trace, VarId,
 };
 
 use crate::memory_orders;
@@ -47,14 +47,25 @@ impl<'a> Definition<'a> {
     /// Whether `schedule` is a correct reordering.
     #[must_use]
     pub fn is_correct(&self, schedule: &[EventId]) -> bool {
-        self.is_correct_but_for(schedule, &[])
+        self.is_correct_but_for(schedule, &[], &[])
     }
 
-    fn is_correct_but_for(&self, schedule: &[EventId], free: &[EventId]) -> bool {
+    /// The same, but that the wakes of `lost` need not come.
+    #[must_use]
+    pub fn is_correct_but_for_wakes(&self, schedule: &[EventId], lost: &[EventId]) -> bool {
+        self.is_correct_but_for(schedule, &[], lost)
+    }
+
+    fn is_correct_but_for(
+        &self,
+        schedule: &[EventId],
+        free: &[EventId],
+        lost: &[EventId],
+    ) -> bool {
         let known = |event: &EventId| self.observed.trace.numbered(event.number()).is_some();
         let once = |event: &EventId| schedule.iter().filter(|other| *other == event).count() == 1;
         schedule.iter().all(|event| known(event) && once(event))
-            && Run::new(&self.observed, schedule).obeys_the_rules(free)
+            && Run::new(&self.observed, schedule).obeys_the_rules(free, lost)
     }
 
     /// Whether `schedule` is a correct reordering, but for the reads that `goal` sets free, and
@@ -62,7 +73,7 @@ impl<'a> Definition<'a> {
     #[must_use]
     pub fn shows(&self, schedule: &[EventId], goal: &Goal) -> bool {
         let (free, _) = goal.free_reads();
-        if !self.is_correct_but_for(schedule, free) {
+        if !self.is_correct_but_for(schedule, free, goal.lost_wakes()) {
             return false;
         }
         let run = Run::new(&self.observed, schedule);
@@ -91,6 +102,13 @@ impl<'a> Definition<'a> {
                     && (0..events.len())
                         .all(|at| run.is_blocked_by(events[at], events[(at + 1) % events.len()]))
             }
+            Goal::Stuck(events) => {
+                !events.is_empty()
+                    && events.iter().all(known)
+                    && run.are_next(events)
+                    && events.iter().all(|&event| run.is_stuck(event))
+                    && run.is_over_but_for(events)
+            }
             Goal::Order { chain, absent, free, after } => {
                 chain.iter().all(|&event| run.place(event).is_some())
                     && chain.windows(2).all(|pair| run.before(pair[0], pair[1]))
@@ -108,7 +126,7 @@ impl<'a> Definition<'a> {
     fn can_follow(&self, schedule: &[EventId], event: EventId) -> bool {
         let mut longer = schedule.to_vec();
         longer.push(event);
-        self.is_correct_but_for(&longer, &[event])
+        self.is_correct_but_for(&longer, &[event], &[])
     }
 }
 
@@ -157,13 +175,13 @@ impl<'a> Run<'a> {
         self.order[..at].iter().filter(|&&event| is_such(event)).count()
     }
 
-    fn obeys_the_rules(&self, free: &[EventId]) -> bool {
+    fn obeys_the_rules(&self, free: &[EventId], lost: &[EventId]) -> bool {
         self.order.iter().enumerate().all(|(at, &event)| {
             self.is_in_program_order(event)
                 && (free.contains(&event) || self.sees_as_observed(at, event))
                 && self.respects_locks(at, event)
                 && self.respects_forks_and_joins(at, event)
-                && self.respects_conditions(at, event)
+                && self.respects_conditions(at, event, lost)
                 && self.respects_the_rest(at, event)
         })
     }
@@ -239,21 +257,25 @@ impl<'a> Run<'a> {
 
     /// Whether `wait` has begun, not ended, and not been woken before the place `at`.
     fn is_waiting(&self, wait: &Wait, at: usize) -> bool {
+        let wakes = |notify| self.is_done(notify, at) && self.before(wait.begin, notify);
         self.is_done(wait.begin, at)
             && !wait.end.is_some_and(|end| self.is_done(end, at))
-            && !wait.notify.is_some_and(|notify| self.is_done(notify, at))
+            && !wait.notify.is_some_and(wakes)
     }
 
     /// Rule 5: a notify comes while the waits that it woke are waiting. One that woke nobody, and
     /// a notify-all, come while nobody else is waiting but waits that were there when it was
-    /// observed and timed out. A wake comes after the notify that woke it.
-    fn respects_conditions(&self, at: usize, event: EventId) -> bool {
+    /// observed and timed out. A wake comes after the notify that woke it. It is as if a wait that
+    /// ends with a wake of `lost` had been woken by nobody.
+    fn respects_conditions(&self, at: usize, event: EventId, lost: &[EventId]) -> bool {
         let observed = self.observed;
         match self.op(event) {
             Op::Condition(ConditionOp::Notify | ConditionOp::NotifyAll, on) => {
                 let all = matches!(self.op(event), Op::Condition(ConditionOp::NotifyAll, _));
-                let woken_wait = observed.woken_by(event).all(|wait| self.is_waiting(wait, at));
-                let woke_nobody = observed.woken_by(event).next().is_none();
+                let is_lost = |wait: &&Wait| wait.end.is_some_and(|end| lost.contains(&end));
+                let woken = || observed.woken_by(event).filter(|wait| !is_lost(wait));
+                let woken_wait = woken().all(|wait| self.is_waiting(wait, at));
+                let woke_nobody = woken().next().is_none();
                 let mut others = observed
                     .waits
                     .iter()
@@ -329,11 +351,54 @@ impl<'a> Run<'a> {
             && (!first.is_atomic() || !second.is_atomic())
     }
 
-    /// Whether `blocked` acquires a lock that, at the end, the thread of `holder` keeps it from.
+    /// Whether `blocked` acquires a lock that, at the end, the thread of `holder` keeps it from, or
+    /// joins that thread.
     fn is_blocked_by(&self, blocked: EventId, holder: EventId) -> bool {
+        if let Op::Thread(ThreadOp::Join, child) = self.op(blocked) {
+            return child == self.thread(holder);
+        }
         acquired(self.op(blocked)).is_some_and(|(lock, shared)| {
             self.keeps_out(self.thread(holder), lock, shared, self.order.len())
         })
+    }
+
+    /// Whether `event`, the next of its thread, waits at the end, for as long as it takes.
+    fn is_stuck(&self, event: EventId) -> bool {
+        let (end, observed) = (self.order.len(), &self.observed);
+        let declared = observed.trace.declared();
+        let wait = observed.waits.iter().find(|wait| wait.end == Some(event));
+        let begin = wait.map_or(event, |wait| wait.begin);
+        let before = observed.events_of(self.thread(event)).filter(|&id| id < begin).last();
+        if before.is_some_and(|id| self.op(id) == Op::Marker(Marker::Timed)) {
+            return false;
+        }
+        match self.op(event) {
+            Op::Condition(ConditionOp::Wake, _) => {
+                wait.is_some_and(|wait| self.is_waiting(wait, end))
+            }
+            Op::Thread(ThreadOp::Join, child) => {
+                !observed.events_of(child).all(|id| self.is_done(id, end))
+            }
+            Op::Semaphore(SemaphoreOp::Take, semaphore) => {
+                declared.start(semaphore).is_some() && !self.respects_the_rest(end, event)
+            }
+            Op::Barrier(BarrierOp::Depart, barrier) => {
+                declared.parties(barrier).is_some() && !self.respects_the_rest(end, event)
+            }
+            op => acquired(op).is_some() && !self.respects_locks(end, event),
+        }
+    }
+
+    /// Whether all threads but those of `events` have run to their ends, or were never started.
+    fn is_over_but_for(&self, events: &[EventId]) -> bool {
+        let is_over = |thread| {
+            let mut own = self.observed.events_of(thread);
+            let fork = self.observed.fork_of(thread);
+            events.iter().any(|&event| self.thread(event) == thread)
+                || fork.is_some_and(|fork| self.place(fork).is_none())
+                || own.all(|event| self.place(event).is_some())
+        };
+        self.observed.threads().all(is_over)
     }
 
     /// Whether nothing that happened rests on what `read`, if it is a read and happened, saw: its

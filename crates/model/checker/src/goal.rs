@@ -1,6 +1,9 @@
 //! What a reordering is said to show, tested at its end.
 
-use reweave_op::{AccessOp, After, ConditionOp, EventId, Goal, Op};
+use reweave_base::Id;
+use reweave_op::{
+    AccessOp, After, BarrierOp, ConditionOp, EventId, Goal, Marker, Op, SemaphoreOp, ThreadOp,
+};
 
 use crate::happens_before;
 use crate::observed::Observed;
@@ -18,7 +21,7 @@ pub(crate) fn check(replay: &Replay<'_>, goal: &Goal) -> Result<(), Refusal> {
         Goal::Enabled(events) => {
             check_next(replay, events)?;
             events.iter().try_for_each(|&event| {
-                match replay.check_rules(event, observed.op(event)) {
+                match replay.check_rules(event, observed.op(event), &[]) {
                     Ok(()) | Err(Rule::OtherView(..)) => Ok(()),
                     Err(rule) => require(false, event, rule),
                 }
@@ -36,10 +39,15 @@ pub(crate) fn check(replay: &Replay<'_>, goal: &Goal) -> Result<(), Refusal> {
             check_next(replay, events)?;
             // Each is blocked by the thread of the next, the last by that of the first.
             events.iter().zip(events.iter().cycle().skip(1)).try_for_each(|(&event, &next)| {
-                let blocker = replay.holder(event, |holder| holder == observed.thread(next));
-                require(blocker.is_some() && waits(observed, event), event, Rule::NotBlocked)
+                let blocks = |thread| thread == observed.thread(next);
+                let is_blocked = match observed.op(event) {
+                    Op::Thread(ThreadOp::Join, child) => blocks(child),
+                    _ => replay.holder(event, blocks).is_some(),
+                };
+                require(is_blocked && waits(observed, event), event, Rule::NotBlocked)
             })
         }
+        Goal::Stuck(events) => check_stuck(replay, events),
         Goal::Order { chain, .. } => {
             let mut latest = None;
             for &event in chain {
@@ -89,6 +97,52 @@ fn check_unordered(replay: &Replay<'_>, first: EventId, second: EventId) -> Resu
     require(!happens_before::orders(replay, first, second), first, Rule::Ordered)
 }
 
+/// Each event is its thread's next and waits, and nobody else has an event left that could come.
+fn check_stuck(replay: &Replay<'_>, events: &[EventId]) -> Result<(), Refusal> {
+    let observed = &replay.observed;
+    let refusal = Refusal { step: None, event: None, rule: Rule::NoneStuck };
+    (!events.is_empty()).then_some(()).ok_or(refusal)?;
+    check_next(replay, events)?;
+    for &event in events {
+        require(is_blocked(replay, event) && waits(observed, event), event, Rule::GoesOn)?;
+    }
+    let others = observed.by_thread.rows().filter_map(|(thread, _)| replay.next(thread));
+    for event in others.filter(|event| !events.contains(event)) {
+        // It may stay behind if its thread never starts.
+        let order = replay.check_program_order(event);
+        require(matches!(order, Err(Rule::NotForked(_))), event, Rule::LeftOut)?;
+    }
+    Ok(())
+}
+
+/// Whether what `event` needs to happen is for another thread to do.
+fn is_blocked(replay: &Replay<'_>, event: EventId) -> bool {
+    let observed = &replay.observed;
+    match observed.op(event) {
+        Op::Lock(..) => replay.holder(event, |it| it != observed.thread(event)).is_some(),
+        Op::Condition(ConditionOp::Wake, _) => replay.is_waiting(event),
+        Op::Thread(ThreadOp::Join, child) => replay.next(child).is_some(),
+        // Where the start is not known, there may be more tokens than were seen.
+        Op::Semaphore(SemaphoreOp::Take, semaphore) => {
+            matches!(observed.run.starts.get(semaphore.index()), Some(Some(_)))
+                && replay.check_rules(event, observed.op(event), &[]).is_err()
+        }
+        // Likewise for parties.
+        Op::Barrier(BarrierOp::Depart, barrier) => {
+            matches!(observed.run.parties.get(barrier.index()), Some(Some(_)))
+                && replay.check_rules(event, observed.op(event), &[]).is_err()
+        }
+        Op::Access(..)
+        | Op::Fence(_)
+        | Op::Thread(ThreadOp::Fork, _)
+        | Op::Condition(..)
+        | Op::Barrier(BarrierOp::Arrive, _)
+        | Op::Semaphore(SemaphoreOp::Post, _)
+        | Op::Object(..)
+        | Op::Marker(_) => false,
+    }
+}
+
 /// Each event is its thread's next, the thread has started, and no two share a thread.
 fn check_next(replay: &Replay<'_>, events: &[EventId]) -> Result<(), Refusal> {
     for (at, &event) in events.iter().enumerate() {
@@ -100,10 +154,15 @@ fn check_next(replay: &Replay<'_>, events: &[EventId]) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Whether the thread of `event`, an acquire or a request, would have waited there. Where those who
+/// Whether the thread of `event` would have waited there for as long as it takes. Where those who
 /// wait request the lock first, an acquire that was neither requested nor ends a wait on a condition
-/// was an attempt, which gives up at once or after a time.
+/// was an attempt, which gives up at once or after a time. Other attempts are marked.
 fn waits(observed: &Observed<'_>, event: EventId) -> bool {
+    if !matches!(observed.op(event), Op::Lock(..)) {
+        let begin = observed.wait_at.get(&event).map_or(event, |&at| observed.waits[at].begin);
+        let before = observed.neighbour(begin, -1).map(|id| observed.op(id));
+        return before != Some(Op::Marker(Marker::Timed));
+    }
     let is_request = |id| matches!(observed.op(id), Op::Lock(op, _) if op.is_request());
     let wakes = |op| matches!(op, Op::Condition(ConditionOp::Wake | ConditionOp::Timeout, _));
     !observed.run.waits_are_requested

@@ -109,7 +109,9 @@ impl<'a> Checker<'a> {
     pub fn check(&self, reordering: &Reordering, goal: &Goal) -> Result<Certificate, Refusal> {
         let cut = self.cut(&reordering.base)?;
         let mut replay = self.nearest(&cut);
-        let (free, _) = goal.free_reads();
+        // A goal speaks of reads, or of wakes, that need not be as observed.
+        let (free_reads, _) = goal.free_reads();
+        let free = if free_reads.is_empty() { goal.lost_wakes() } else { free_reads };
         let result = replay
             .run_cut(&cut, free)
             .and_then(|()| {

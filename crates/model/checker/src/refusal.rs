@@ -60,6 +60,8 @@ rules! {
     Ordered => "happens-before orders the two accesses";
     NoCycle => "a deadlock takes at least two threads";
     NotBlocked => "it is not blocked by the thread of the next event";
+    NoneStuck => "no thread is said to be stuck";
+    GoesOn => "it can happen, or does not wait for ever";
     OutOfOrder => "it did not run, or not in the order claimed";
     Happened => "it ran, though it should not have";
     SeesTheSame => "it does not see the other write that is claimed";

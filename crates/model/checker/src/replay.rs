@@ -26,7 +26,8 @@ pub(crate) struct Replay<'a> {
     /// The fixed prefix that was run, and how many of `steps` are of it.
     cut: Cut,
     cut_steps_count: usize,
-    /// The first of `steps` that is a read that saw another write than observed.
+    /// The first of `steps` that is a read that saw another write than observed, or a notify that
+    /// did not find whom it woke.
     first_free: Option<usize>,
     /// How many events of each thread happened.
     done: Cut,
@@ -140,18 +141,18 @@ impl<'a> Replay<'a> {
         result
     }
 
-    /// Runs `event`, or says which rule it breaks; a read of `free` may see any write.
+    /// Runs `event`, or says which rule it breaks; a read of `free` may see any write, and a notify
+    /// need not find a wait that ends with a wake of `free`.
     pub(crate) fn step(&mut self, event: EventId, free: &[EventId]) -> Result<(), Refusal> {
         let step = Some(self.events_count() + 1);
         let refusal = |rule| Refusal { step, event: Some(event), rule };
         self.check_program_order(event).map_err(refusal)?;
         let op = self.observed.op(event);
-        match self.check_rules(event, op) {
-            Ok(()) => {}
-            Err(Rule::OtherView(..)) if free.contains(&event) => {
-                self.first_free.get_or_insert(self.steps.len());
-            }
-            Err(rule) => return Err(refusal(rule)),
+        if let Err(rule) = self.check_rules(event, op, &[]) {
+            let is_free = matches!(rule, Rule::OtherView(..)) && free.contains(&event)
+                || matches!(rule, Rule::NotWaiting(_)) && self.check_rules(event, op, free).is_ok();
+            is_free.then_some(()).ok_or(refusal(rule))?;
+            self.first_free.get_or_insert(self.steps.len());
         }
         let seen = op.var().and_then(|var| self.last_write[var]);
         self.change(event, op, 1, Some(event));
@@ -171,9 +172,14 @@ impl<'a> Replay<'a> {
         self.check_happened(fork, Rule::NotForked)
     }
 
-    /// Rules 2 to 6 but for the first half of rule 4.
+    /// Rules 2 to 6 but for the first half of rule 4; the wakes of `lost` need not come.
     #[inline]
-    pub(crate) fn check_rules(&self, event: EventId, op: Op) -> Result<(), Rule> {
+    pub(crate) fn check_rules(
+        &self,
+        event: EventId,
+        op: Op,
+        lost: &[EventId],
+    ) -> Result<(), Rule> {
         let cause = self.observed.cause[event];
         match op {
             Op::Access(access, var) => {
@@ -191,8 +197,8 @@ impl<'a> Replay<'a> {
                 self.check_happened(self.next(child), Rule::NotEnded)
             }
             Op::Condition(ConditionOp::Wake, _) => self.check_happened(cause, Rule::NotNotified),
-            Op::Condition(ConditionOp::Notify, on) => self.check_notify(event, on, false),
-            Op::Condition(ConditionOp::NotifyAll, on) => self.check_notify(event, on, true),
+            Op::Condition(ConditionOp::Notify, on) => self.check_notify(event, on, false, lost),
+            Op::Condition(ConditionOp::NotifyAll, on) => self.check_notify(event, on, true, lost),
             // All of the generation before, and so, since they had to wait, all of earlier ones.
             Op::Barrier(..) => {
                 let mut arrivals = self.observed.arrivals_before(event).iter().copied();
@@ -241,12 +247,28 @@ impl<'a> Replay<'a> {
         holders.find(|(_, holder)| is_candidate(*holder)).map(|&(_, holder)| holder)
     }
 
-    fn check_notify(&self, event: EventId, condition: ConditionId, all: bool) -> Result<(), Rule> {
-        let (waits, woken) = (&self.observed.waits, self.observed.woken_by(event));
-        for &at in woken {
+    /// Whether the wait that `wake` ends has begun, and no notify has woken it.
+    pub(crate) fn is_waiting(&self, wake: EventId) -> bool {
+        let wait = self.observed.wait_at.get(&wake);
+        wait.is_some_and(|&at| self.waiting.contains(&(self.observed.waits[at].condition, at)))
+    }
+
+    fn check_notify(
+        &self,
+        event: EventId,
+        condition: ConditionId,
+        all: bool,
+        lost: &[EventId],
+    ) -> Result<(), Rule> {
+        let waits = &self.observed.waits;
+        let is_lost = |at: WaitId| waits[at].end.is_some_and(|end| lost.contains(&end));
+        let woken = self.observed.woken_by(event).iter().copied();
+        let mut is_for_nobody = true;
+        for at in woken.filter(|&at| !is_lost(at)) {
+            is_for_nobody = false;
             require(self.waiting.contains(&(condition, at)), Rule::NotWaiting(waits[at].wait))?;
         }
-        if !all && !woken.is_empty() {
+        if !all && !is_for_nobody {
             return Ok(());
         }
         let waiting = self.waiting.range((condition, WaitId::from_index(0))..);
@@ -304,8 +326,16 @@ impl<'a> Replay<'a> {
         });
         for &at in own.into_iter().chain(observed.woken_by(event)) {
             let key = (observed.waits[at].condition, at);
-            let begins = (observed.waits[at].begin == event) == is_forward;
-            _ = if begins { self.waiting.insert(key) } else { self.waiting.remove(&key) };
+            let begin = observed.waits[at].begin;
+            let is_to_wait = (begin == event) == is_forward;
+            // A notify that came before the wait took nobody out of the queue: there is nothing to
+            // take back.
+            let has_begun = observed.position[begin] < self.done[observed.thread(begin)];
+            if is_to_wait && has_begun {
+                self.waiting.insert(key);
+            } else {
+                self.waiting.remove(&key);
+            }
         }
     }
 }

@@ -39,8 +39,12 @@ pub enum Goal {
     /// order, which goes by memory orders, puts neither before the other.
     Unordered(EventId, EventId),
     /// Each is its thread's next event and acquires, or requests, a lock that the thread of the
-    /// one after it holds, the last one's that of the first.
+    /// one after it holds, or joins that thread; the last one's that of the first.
     Deadlock(Vec<EventId>),
+    /// Each is its thread's next event and waits for what no thread can do any more: all other
+    /// threads have run all their events, or were never started. A notify need not find waiting
+    /// whom it woke, where the wake is one of these.
+    Stuck(Vec<EventId>),
     /// The events of `chain` happened in this order, those of `absent` did not happen, and only
     /// the reads of `free` may have seen another write than observed.
     Order {
@@ -81,7 +85,7 @@ impl Goal {
     pub fn next(&self) -> Vec<EventId> {
         match self {
             Self::Race(first, second) => vec![*first, *second],
-            Self::Enabled(events) | Self::Deadlock(events) => events.clone(),
+            Self::Enabled(events) | Self::Deadlock(events) | Self::Stuck(events) => events.clone(),
             Self::Unordered(..)
             | Self::Order { .. }
             | Self::Sees { .. }
@@ -94,7 +98,7 @@ impl Goal {
     #[must_use]
     pub fn named(&self) -> Vec<EventId> {
         match self {
-            Self::Race(..) | Self::Enabled(_) | Self::Deadlock(_) => self.next(),
+            Self::Race(..) | Self::Enabled(_) | Self::Deadlock(_) | Self::Stuck(_) => self.next(),
             Self::Unordered(first, second) => vec![*first, *second],
             Self::Order { chain, .. } | Self::Reaches(chain) => chain.clone(),
             Self::Sees { read, write, .. } => write.iter().copied().chain([*read]).collect(),
@@ -112,9 +116,16 @@ impl Goal {
             | Self::Unordered(..)
             | Self::Enabled(_)
             | Self::Deadlock(_)
+            | Self::Stuck(_)
             | Self::Reaches(_)
             | Self::Leaves { .. } => (&[], After::Stops),
         }
+    }
+
+    /// The wakes that need not come, whatever was notified.
+    #[must_use]
+    pub const fn lost_wakes(&self) -> &[EventId] {
+        if let Self::Stuck(events) = self { events.as_slice() } else { &[] }
     }
 }
 

@@ -216,6 +216,9 @@ pub enum Marker {
     End(BlockId),
     /// A branch was taken (flow layer).
     Branch,
+    /// What comes next does not wait for ever: it has a time limit, or gives up at once. Stands before
+    /// a take or a join, and before the release that a wait begins with.
+    Timed,
     /// A local was assigned (flow layer).
     Let(LocalId),
 }
@@ -385,6 +388,7 @@ operations! {
     }
     bare {
         Branch = 27 "branch",
+        Timed = 30 "timed",
     }
 }
 

@@ -7,12 +7,14 @@ use crate::ending::RunEnd;
 use crate::flow::Flow;
 use crate::names::Names;
 use crate::op::{
-    BarrierId, ConditionOp, EventId, LockOp, MemoryOrder, Op, OpCode, SemaphoreId, ThreadId, VarId,
+    BarrierId, ConditionOp, EventId, LockOp, Marker, MemoryOrder, Op, OpCode, SemaphoreId,
+    ThreadId, VarId,
 };
 use crate::origins::Origins;
 use crate::program::Program;
 use crate::repair::{self, Repair};
 use crate::views::Views;
+use crate::wait_matching::WaitInterval;
 
 /// One run of a concurrent program: its events in observed order, and what they speak of.
 ///
@@ -76,6 +78,34 @@ impl Trace {
         }
         self.views = Views::default();
         self
+    }
+
+    /// The same events as if nobody had waited there: `wait`, its end, and the notify if it woke nobody
+    /// else are markers. For asking where the wait could begin; only the events are copied.
+    #[must_use]
+    pub fn without_wait(&self, wait: &WaitInterval) -> Self {
+        let mut columns = self.columns.clone();
+        let is_single = |id: &EventId| {
+            matches!(self.event(*id).op, Op::Condition(ConditionOp::Notify, _))
+        };
+        let notify = wait.notify.filter(is_single);
+        for event in [Some(wait.wait), wait.end, notify].into_iter().flatten() {
+            let (code, operand) = Op::Marker(Marker::Branch).encode();
+            columns.codes[event.index()] = code;
+            columns.operands[event.index()] = operand;
+        }
+        Self {
+            names: self.names.clone(),
+            columns,
+            values: Values::default(),
+            declared: self.declared.clone(),
+            origins: None,
+            run_end: None,
+            flow: None,
+            program: None,
+            repairs: Vec::new(),
+            views: Views::default(),
+        }
     }
 
     /// How many events there are.

@@ -68,16 +68,17 @@ kinds! {
               findings on the same variables often name the cause.",
         needs_accesses: false,
     };
-    /// Threads of the recorded run that waited for ever.
+    /// Threads that wait for ever.
     Stuck: KindInfo {
         name: "stuck",
         letter: 'S',
         rule: "StuckThread",
         weaknesses: &[833, 667],
-        summary: "Threads of the recorded run waited for ever.",
-        description: "Threads waited for each other's locks, for a lock that nobody can release any \
-                      more, or in another way in which no thread could go on. Nothing is predicted: \
-                      it happened, at the last events of the threads that are named.",
+        summary: "Threads wait for ever.",
+        description: "Threads wait for what no thread of the program does any more: a notify that came \
+                      before, a lock that nobody releases, the end of a thread that waits itself. Either it \
+                      happened in the recorded run, or a schedule that leads there is attached as a \
+                      code flow; the message says which. What code does that did not run is not known.",
         why: &[
             "A thread that waits for something that no thread of the program can do any more never \
              goes on. Whoever waits for it waits as well.",
@@ -220,8 +221,9 @@ impl Kind {
             Self::Atomicity | Self::UseAfterFree => matches!(goal, Goal::Order { .. }),
             Self::Predicate => matches!(goal, Goal::Reaches(_) | Goal::Race(..)),
             Self::Nondeterminism => matches!(goal, Goal::Sees { .. } | Goal::Leaves { .. }),
-            // These happened in the recorded run, and need no other.
-            Self::Failure | Self::Stuck => false,
+            Self::Stuck => matches!(goal, Goal::Stuck(_)),
+            // It happened in the recorded run, and needs no other.
+            Self::Failure => false,
         }
     }
 

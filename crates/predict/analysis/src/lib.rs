@@ -52,7 +52,7 @@ pub use kind::{Kind, KindInfo};
 pub use modality::Modality;
 pub use outcome::{Outcome, Reported, Unshown};
 pub use proof::Proof;
-pub use spelled::{located, spelled};
+pub use spelled::{located, spelled, waiting};
 pub use subject::{Gathered, Sink, Subject};
 
 /// One way of examining traces.

@@ -1,4 +1,5 @@
-//! Deadlocks: threads that wait for each other for ever.
+//! Threads that wait for ever: for each other's locks, for a notify that came before, for what a lock of
+//! their own keeps from happening.
 //!
 //! ```
 //! use reweave_analysis::{Settings, Subject};
@@ -21,8 +22,9 @@
 //! ```
 
 pub mod exact;
+pub mod stuck;
 
 use reweave_analysis::Analysis;
 
 /// Every analysis of this family.
-pub const ANALYSES: &[&dyn Analysis] = &[&exact::ExactDeadlocks];
+pub const ANALYSES: &[&dyn Analysis] = &[&exact::ExactDeadlocks, &stuck::StuckThreads];

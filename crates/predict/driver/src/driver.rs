@@ -325,6 +325,11 @@ impl<'a, 't> Evaluator<'a, 't> {
         self.subject.prove(reordering, goal).map_or(Tried::Refused, Tried::Proven)
     }
 
+    /// Counts `work` that was done elsewhere for the candidate.
+    pub const fn charge(&mut self, work: u64) {
+        self.work += work;
+    }
+
     /// How much work was done since this was last asked. Forgets what the solver keeps of earlier
     /// queries, so that the next ones cost the same on every thread.
     pub fn take_work(&mut self) -> u64 {

@@ -66,7 +66,7 @@ impl Kind {
             | Op::Barrier(..)
             | Op::Semaphore(..)
             | Op::Object(..)
-            | Op::Marker(Marker::Begin(_) | Marker::End(_)) => None,
+            | Op::Marker(Marker::Begin(_) | Marker::End(_) | Marker::Timed) => None,
         }
     }
 

@@ -57,6 +57,7 @@ pub fn heading(proof: &Proof) -> &'static str {
     match proof.goal() {
         Goal::Race(..) | Goal::Enabled(_) => "A schedule that leads to it:",
         Goal::Deadlock(_) => "A schedule that deadlocks:",
+        Goal::Stuck(_) => "A schedule after which nobody goes on:",
         Goal::Order { .. } | Goal::Sees { .. } | Goal::Unordered(..) => {
             "A schedule that shows it (> marks the events at fault):"
         }

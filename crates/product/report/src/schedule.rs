@@ -278,7 +278,7 @@ impl<'t> Table<'t> {
         let mut table = Self::empty(trace, threads);
         table.push_steps(reordering, shown, &named);
         let label = match proof.goal() {
-            Goal::Deadlock(_) => Label::Blocked,
+            Goal::Deadlock(_) | Goal::Stuck(_) => Label::Blocked,
             _ => Label::Next,
         };
         for event in proof.goal().next() {

@@ -313,7 +313,7 @@ fn as_scheduled(
     push_gap(&mut rows, steps_count(reordering) - last);
     let role = match proof.goal() {
         // In a deadlock the next events are there but cannot happen.
-        Goal::Deadlock(_) => Role::Blocked,
+        Goal::Deadlock(_) | Goal::Stuck(_) => Role::Blocked,
         _ => Role::Next,
     };
     for event in proof.goal().next() {
@@ -346,7 +346,7 @@ pub fn goal(finding: &Finding) -> &'static str {
     }
     match finding.evidence.proof().map(Proof::goal) {
         Some(Goal::Race(..)) => "race",
-        Some(Goal::Deadlock(_)) => "deadlock",
+        Some(Goal::Deadlock(_) | Goal::Stuck(_)) => "deadlock",
         Some(Goal::Enabled(_)) => "next",
         Some(
             Goal::Unordered(..)

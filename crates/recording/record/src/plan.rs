@@ -163,7 +163,7 @@ impl Target {
                 target.kind = GoalKind::Together;
                 target.goals.clone_from(events);
             }
-            Goal::Deadlock(events) => {
+            Goal::Deadlock(events) | Goal::Stuck(events) => {
                 target.kind = GoalKind::Blocked;
                 target.goals.clone_from(events);
             }

@@ -29,8 +29,26 @@ pub fn not_shown(trace: &Trace, finding: &Finding) -> Vec<String> {
     if let Goal::Deadlock(events) = proof.goal() {
         return held(trace, events);
     }
+    if let Goal::Stuck(events) = proof.goal() {
+        return woken(trace, events);
+    }
     let pairs = turned(trace, proof);
     pairs.into_iter().take(PAIRS_MAX).filter_map(|pair| of_pair(trace, proof, pair)).collect()
+}
+
+/// Who woke the threads that wait in the schedule.
+fn woken(trace: &Trace, events: &[EventId]) -> Vec<String> {
+    let thread = |event: EventId| trace.names().threads.name(trace.event(event).thread);
+    let said = events.iter().filter_map(|&event| {
+        let notify = trace.signals().wait_interval(event)?.notify?;
+        Some(format!(
+            "In the recorded run {} was waiting when event {} in {} came, and was woken by it.",
+            thread(event),
+            notify.number(),
+            thread(notify),
+        ))
+    });
+    said.collect()
 }
 
 /// The pairs of events of different threads that the schedule runs, or could run, in another order
@@ -52,6 +70,7 @@ fn turned(trace: &Trace, proof: &Proof) -> Vec<[EventId; 2]> {
         Goal::Unordered(..)
         | Goal::Enabled(_)
         | Goal::Deadlock(_)
+        | Goal::Stuck(_)
         | Goal::Reaches(_)
         | Goal::Leaves { .. } => Vec::new(),
     };

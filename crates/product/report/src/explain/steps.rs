@@ -4,7 +4,7 @@
 //! each thread is; from that each reason is read off. The checker has accepted the schedule before,
 //! by other means: what is said here is what it checked, in words.
 
-use reweave_analysis::Proof;
+use reweave_analysis::{Proof, waiting};
 use reweave_base::{FxHashMap, IndexVec};
 use reweave_trace::{
     AccessOp, ConditionOp, EventId, Goal, LockId, LockOp, ObjectOp, Op, Reordering, SemaphoreOp,
@@ -157,6 +157,14 @@ pub fn ending(trace: &Trace, proof: &Proof) -> Vec<String> {
             thread(*second),
         )],
         Goal::Deadlock(events) => waits(trace, proof, events),
+        Goal::Stuck(events) => {
+            let waits: Vec<String> = events.iter().map(|&event| waiting(trace, event)).collect();
+            vec![format!(
+                "Now {}. All other threads have run all their recorded events, so nobody is left to \
+                 change that.",
+                waits.join(", ")
+            )]
+        }
         Goal::Enabled(_)
         | Goal::Order { .. }
         | Goal::Sees { .. }

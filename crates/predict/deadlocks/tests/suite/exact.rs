@@ -1,13 +1,10 @@
 //! Exactly the sets of acquires that some correct reordering blocks are found, each with a schedule
 //! that the checker takes.
 
-mod figures;
-mod programs;
-
 use std::collections::{BTreeMap, BTreeSet};
 
 use expect_test::expect;
-use programs::Style;
+use crate::programs::{self, Style};
 use proptest::prelude::*;
 use reweave_analysis::{Analysis, Coverage, Finding, Gathered, Guarantee, Settings, Subject};
 use reweave_deadlocks::exact::{Deadlock, Deadlocks, ExactDeadlocks, Reorderings, deadlocks};
@@ -20,16 +17,16 @@ use reweave_trace::{Checker, EventId, Goal, Op, OpKind, Trace, TraceBuilder};
 const STATES_MAX: usize = 200_000;
 
 /// One deadlock of each pattern.
-fn grouped() -> Settings {
+pub fn grouped() -> Settings {
     Settings::default()
 }
 
 /// Every deadlock.
-fn ungrouped() -> Settings {
+pub fn ungrouped() -> Settings {
     Settings { all: true, ..Settings::default() }
 }
 
-fn examine(trace: &Trace, reorderings: Reorderings, settings: &Settings) -> Deadlocks {
+pub fn examine(trace: &Trace, reorderings: Reorderings, settings: &Settings) -> Deadlocks {
     deadlocks(&Subject::new(trace), reorderings, settings)
 }
 
@@ -38,7 +35,7 @@ fn numbers(events: &[EventId]) -> Vec<u32> {
 }
 
 /// The sets of blocked acquires by `reorderings`, by number.
-fn sets(trace: &Trace, reorderings: Reorderings) -> Vec<Vec<u32>> {
+pub fn sets(trace: &Trace, reorderings: Reorderings) -> Vec<Vec<u32>> {
     let all = examine(trace, reorderings, &ungrouped());
     assert_eq!(all.truncated, None);
     let mut sets: Vec<Vec<u32>> = all.found.iter().map(|found| numbers(&found.blocked())).collect();
@@ -46,7 +43,7 @@ fn sets(trace: &Trace, reorderings: Reorderings) -> Vec<Vec<u32>> {
     sets
 }
 
-fn run(trace: &Trace, settings: &Settings) -> (Vec<Finding>, Coverage) {
+pub fn run(trace: &Trace, settings: &Settings) -> (Vec<Finding>, Coverage) {
     let mut sink = Gathered::default();
     let coverage = ExactDeadlocks.run(&Subject::new(trace), settings, &mut sink);
     (sink.findings, coverage)
@@ -65,7 +62,7 @@ fn at_one_location(trace: &Trace) -> Trace {
 }
 
 /// The same trace as a recorder of programs gives it, which says which acquires would have waited.
-fn with_requested_waits(trace: &Trace) -> Trace {
+pub fn with_requested_waits(trace: &Trace) -> Trace {
     let mut builder = TraceBuilder::new();
     *builder.names() = trace.names().clone();
     for (_, event) in trace.events() {

@@ -9,7 +9,7 @@ use reweave_deadlocks::exact::{ExactDeadlocks, Reorderings};
 use reweave_testkit::corpus;
 use reweave_trace::{LockOp, Op, Trace, TraceBuilder};
 
-use super::{examine, grouped, run, sets, ungrouped, with_requested_waits};
+use crate::exact::{examine, grouped, run, sets, ungrouped, with_requested_waits};
 
 /// The messages of the findings in the figure, then what was counted.
 #[track_caller]

@@ -1,0 +1,594 @@
+//! Threads that can get stuck: a notify that comes too early, and locks held while waiting.
+//!
+//! A thread is stuck after a correct reordering if what it waits for is for others to do, and all
+//! others have run to the ends of what was recorded or are stuck as well. Two faults lead there:
+//!
+//! - a *lost wake-up*: the notify that woke a thread can come before the thread waits. Then nobody wakes
+//!   it. The rule that a notify finds those waiting whom it woke does not hold for this wait, since the
+//!   notifying thread cannot tell; every read still sees what it saw, so a program that checks under
+//!   the lock whether it has to wait has no such schedule;
+//! - a thread that *waits while it holds a lock* which the thread that it waits for has to acquire first:
+//!   for the end of that thread, for its notify, its post or its arrival at a barrier.
+//!
+//! A candidate says where a thread or two stop. Whoever needs what comes after stops there as well, and
+//! must wait there too; others may have to stop at locks that a stopped thread holds, which is tried next.
+//! All that is left must run, and the engine is asked for an order. For a lost wake-up it is asked about
+//! the run without the wait, in which every notify that would wake the thread comes first.
+//!
+//! A join in a cycle with a lock needs no look at others, since nobody else can end it: such a cycle is
+//! a deadlock. A program that ends while threads wait is not stuck: the thread that the process ends
+//! with must be among those that are, and threads that still ran when the recording ended may go
+//! on in ways that were not recorded, so there must be none.
+//!
+//! Sound: each finding is a schedule that the checker accepted. Not complete: at most [`QUERIES_MAX`] sets
+//! of stops are tried for a candidate, a notify that wakes another thread instead is not looked at, and of
+//! the instances at the same code locations at most [`TRIES_MAX`] are tried. It is a claim about recorded
+//! events: code that did not run may wake a thread as well.
+//!
+//! Costs a pass over the waits and joins; for each candidate a query, and for a lost wake-up a copy of
+//! the events. `oracle::stuck` is the definition.
+
+use std::collections::{BTreeSet, VecDeque};
+
+use reweave_analysis::{
+    Analysis, Counter, Counters, Coverage, Detail, Finding, Gathered, Guarantee, Info, Kind, Layer,
+    Settings, Sink, Subject, located, waiting,
+};
+use reweave_base::{FxHashMap, Id, IndexVec};
+use reweave_driver::{
+    Driver, Evaluated, Evaluator, Group, Predictor, Reorderings, TRIES_MAX, Tried,
+};
+use reweave_order::mhb::MustHappenBefore;
+use reweave_reorder::{Answer, Budget, Engine, Query, Solver};
+use reweave_trace::{
+    BarrierOp, ConditionOp, EndKind, EventId, Goal, LockId, LockOp, Marker, Op, Reordering,
+    SemaphoreOp, SiteId, ThreadId, ThreadOp, Trace, WaitInterval,
+};
+
+/// How many sets of stops are tried for one candidate.
+const QUERIES_MAX: usize = 16;
+
+/// How many events are gone through between two looks at whether to stop.
+const STRIDE: usize = 1 << 16;
+
+/// What `subject` has of threads that can get stuck, as findings.
+#[must_use]
+pub fn stuck(subject: &Subject<'_>, settings: &Settings) -> Vec<Finding> {
+    let mut sink = Gathered::default();
+    StuckThreads.run(subject, settings, &mut sink);
+    sink.findings
+}
+
+/// Where a thread may stop for ever, and why.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Candidate {
+    /// The notify that woke this wait comes before it.
+    LostWake(WaitInterval),
+    /// A thread waits at `waits` while it holds a lock that the thread it waits for acquires at
+    /// `acquire`, before it does what is waited for.
+    HeldLock { waits: EventId, acquire: EventId },
+}
+
+impl Candidate {
+    fn events(&self) -> [EventId; 2] {
+        match *self {
+            Self::LostWake(wait) => [wait.wait, wait.notify.unwrap_or(wait.wait)],
+            Self::HeldLock { waits, acquire } => [waits, acquire],
+        }
+    }
+
+    /// Where threads stop at least.
+    fn stops(&self) -> Vec<EventId> {
+        match *self {
+            Self::LostWake(wait) => wait.end.into_iter().collect(),
+            Self::HeldLock { waits, acquire } => vec![waits, acquire],
+        }
+    }
+}
+
+/// Whether the thread of `event` waits there, if it has to, for as long as it takes.
+fn waits_for_ever(trace: &Trace, event: EventId) -> bool {
+    let thread_events = trace.thread_events(trace.event(event).thread);
+    let begin = match trace.event(event).op {
+        Op::Lock(LockOp::Acquire | LockOp::AcquireShared, _) => return trace.may_wait(event),
+        Op::Condition(ConditionOp::Wake, _) => {
+            trace.signals().wait_interval(event).map_or(event, |wait| wait.begin)
+        }
+        Op::Thread(ThreadOp::Join, _) | Op::Semaphore(SemaphoreOp::Take, _) => event,
+        Op::Barrier(BarrierOp::Depart, _) => return true,
+        _ => return false,
+    };
+    let before = trace.position(begin).checked_sub(1);
+    let before = before.map(|at| trace.event(thread_events[at as usize]).op);
+    before != Some(Op::Marker(Marker::Timed))
+}
+
+/// Finds candidates and groups them by their code locations.
+struct Candidates<'t> {
+    trace: &'t Trace,
+    all: bool,
+    groups: Vec<(Vec<Candidate>, u64)>,
+    at: FxHashMap<(SiteId, SiteId), usize>,
+    /// The acquires of a lock by a thread, for the locks that were asked about.
+    acquires: FxHashMap<LockId, FxHashMap<ThreadId, Vec<EventId>>>,
+}
+
+impl<'t> Candidates<'t> {
+    fn new(driver: &mut Driver<'_, 't>) -> Self {
+        let trace = driver.trace();
+        let mut candidates = Self {
+            trace,
+            all: driver.settings().all,
+            groups: Vec::new(),
+            at: FxHashMap::default(),
+            acquires: FxHashMap::default(),
+        };
+        for (id, event) in trace.events() {
+            if id.index().is_multiple_of(STRIDE)
+                && driver.progress(id.index(), trace.len()).is_break()
+            {
+                break;
+            }
+            match event.op {
+                Op::Condition(ConditionOp::Wake, _) => {
+                    let wait = trace.signals().wait_interval(id).copied();
+                    let Some((wait, notify)) = wait.and_then(|it| Some((it, it.notify?))) else {
+                        continue;
+                    };
+                    if waits_for_ever(trace, id) {
+                        candidates.add(Candidate::LostWake(wait));
+                        candidates.add_held(id, notify);
+                    }
+                }
+                Op::Thread(ThreadOp::Join, child) => {
+                    // All that it did is before its last event, or is that.
+                    if let Some(&last) = trace.thread_events(child).last() {
+                        candidates.add_held(id, last);
+                    }
+                }
+                Op::Semaphore(SemaphoreOp::Take, semaphore) => {
+                    let post = trace.signals().post(id);
+                    if let Some(post) = post.filter(|_| trace.declared().start(semaphore).is_some())
+                    {
+                        candidates.add_held(id, post);
+                    }
+                }
+                Op::Barrier(BarrierOp::Depart, barrier) => {
+                    let signals = trace.signals();
+                    let generation = signals.needed_generation(id);
+                    let is_known = trace.declared().parties(barrier).is_some();
+                    if let Some(generation) = generation.filter(|_| is_known) {
+                        for &arrival in &signals.generation(generation).arrivals {
+                            candidates.add_held(id, arrival);
+                        }
+                    }
+                }
+                _ => {}
+            }
+        }
+        candidates
+    }
+
+    fn add(&mut self, candidate: Candidate) {
+        let [first, second] = candidate.events().map(|event| self.trace.event(event).site);
+        let at = *self.at.entry((first, second)).or_insert(self.groups.len());
+        if self.all || at == self.groups.len() {
+            self.groups.push((vec![candidate], 1));
+            return;
+        }
+        let (tried, count) = &mut self.groups[at];
+        *count += 1;
+        if tried.len() < TRIES_MAX {
+            tried.push(candidate);
+        }
+    }
+
+    /// Adds the acquires of locks that the thread of `waits` holds there, by the thread of `cause`, for
+    /// which it waits, not after that.
+    fn add_held(&mut self, waits: EventId, cause: EventId) {
+        let (trace, waiter) = (self.trace, self.trace.event(waits).thread);
+        let other = trace.event(cause).thread;
+        if other == waiter || !waits_for_ever(trace, waits) {
+            return;
+        }
+        let held: Vec<LockId> =
+            trace.sections().held(waiter, waits).map(|section| section.lock).collect();
+        for lock in held {
+            let by_thread = self.acquires.entry(lock).or_insert_with(|| acquires_of(trace, lock));
+            let own = by_thread.get(&other).map_or(&[][..], Vec::as_slice);
+            let found: Vec<EventId> =
+                own.iter().copied().take_while(|&acquire| acquire <= cause).collect();
+            // The last ones are the most likely to be free to come later.
+            let skipped = if self.all { 0 } else { found.len().saturating_sub(TRIES_MAX) };
+            for &acquire in &found[skipped..] {
+                self.add(Candidate::HeldLock { waits, acquire });
+            }
+        }
+    }
+}
+
+/// The acquires of `lock` that wait if they have to, by thread.
+fn acquires_of(trace: &Trace, lock: LockId) -> FxHashMap<ThreadId, Vec<EventId>> {
+    let mut by_thread: FxHashMap<ThreadId, Vec<EventId>> = FxHashMap::default();
+    for &section in trace.sections().on_lock(lock) {
+        let section = trace.sections().get(section);
+        if trace.may_wait(section.acquire) {
+            by_thread.entry(section.thread).or_default().push(section.acquire);
+        }
+    }
+    by_thread
+}
+
+/// Where the threads of a run stop, and how many events each has run by then.
+#[derive(Clone, Debug)]
+struct Stops {
+    /// The next event of each thread that stops.
+    events: Vec<EventId>,
+    counts: IndexVec<ThreadId, u32>,
+}
+
+/// The search for threads that get stuck as one of many.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct StuckThreads;
+
+const INFO: Info = Info {
+    name: "deadlocks.stuck",
+    family: "deadlocks",
+    kind: Kind::Stuck,
+    guarantee: Guarantee::Witnessed,
+    needs: Layer::Events,
+    is_default: true,
+    summary: "threads that can wait for ever: lost wake-ups, locks held while waiting",
+    paper: "our own, after Smaragdakis et al., POPL 2012, Definition 4",
+};
+
+impl Analysis for StuckThreads {
+    fn info(&self) -> &'static Info {
+        &INFO
+    }
+
+    fn run(&self, subject: &Subject<'_>, settings: &Settings, sink: &mut dyn Sink) -> Coverage {
+        let trace = subject.trace();
+        let mut driver = Driver::new(subject, settings, sink);
+        let mut predictor = StuckPredictor {
+            trace,
+            process: Process::new(trace),
+            budget: driver.query_budget(),
+            counts: Counts::default(),
+        };
+        if predictor.process.is_known {
+            let groups = Candidates::new(&mut driver).groups;
+            let groups = groups.into_iter().map(|(tried, count)| Group::new(tried, count));
+            _ = driver.prove(&mut predictor, groups);
+        }
+        let counters = predictor.counts.counters();
+        driver.coverage(&INFO, counters)
+    }
+}
+
+/// How the candidates fared.
+#[derive(Clone, Copy, Debug, Default)]
+struct Counts {
+    candidates: u64,
+    proven: u64,
+    refuted: u64,
+    unknown: u64,
+}
+
+impl Counts {
+    fn counters(self) -> Counters {
+        let mut counters = vec![
+            (Counter::Candidates, self.candidates),
+            (Counter::Proven, self.proven),
+            (Counter::Refuted, self.refuted),
+        ];
+        counters.extend((self.unknown > 0).then_some((Counter::Undecided, self.unknown)));
+        counters
+    }
+}
+
+/// What is known of the end of the process.
+#[derive(Debug)]
+struct Process {
+    /// Whether the run ended by itself, or nothing is said of that.
+    is_known: bool,
+    /// Threads one of which must be stuck for the process to be: it ends with them.
+    mains: Vec<ThreadId>,
+    /// Threads that still ran when the recording ended.
+    running: Vec<ThreadId>,
+}
+
+impl Process {
+    fn new(trace: &Trace) -> Self {
+        let threads = (0..trace.names().threads.len()).map(ThreadId::from_index);
+        let Some(run_end) = trace.run_end() else {
+            // Nothing is known but the events.
+            let mains = threads.filter(|&thread| trace.lifetime(thread).fork.is_none()).collect();
+            return Self { is_known: true, mains, running: Vec::new() };
+        };
+        let first = trace.events().next().map(|(_, event)| event.thread);
+        let left = run_end.threads.iter().map(|end| trace.event(end.event).thread);
+        // Of a thread without events, nothing says that it ended but a join.
+        let unseen = threads.filter(|&thread| {
+            trace.thread_events(thread).is_empty() && trace.lifetime(thread).join.is_none()
+        });
+        Self {
+            is_known: matches!(run_end.kind, EndKind::Exited | EndKind::Stopped),
+            mains: first.into_iter().collect(),
+            running: left.chain(unseen).collect(),
+        }
+    }
+
+    /// Whether it never ends if its threads stop at `stops`.
+    fn is_stuck_at(&self, trace: &Trace, stops: &Stops) -> bool {
+        let stopped = |thread| stops.events.iter().any(|&stop| trace.event(stop).thread == thread);
+        let is_started = |thread| {
+            let fork = trace.lifetime(thread).fork;
+            fork.is_none_or(|it| trace.position(it) < stops.counts[trace.event(it).thread])
+        };
+        self.mains.iter().any(|&thread| stopped(thread))
+            && self.running.iter().all(|&thread| stopped(thread) || !is_started(thread))
+    }
+}
+
+/// Asks whether threads can come to stop where a candidate says.
+struct StuckPredictor<'t> {
+    trace: &'t Trace,
+    process: Process,
+    budget: Budget,
+    counts: Counts,
+}
+
+/// What a search for stops comes to: a run after which threads wait for ever, and the events at which they
+/// do.
+enum Search {
+    Found(Reordering, Vec<EventId>),
+    Refuted,
+    Unknown,
+}
+
+impl StuckPredictor<'_> {
+    /// Whether the notify that woke `wait` can come before it, with nobody to wake it later.
+    fn try_lost_wake(&self, evaluator: &mut Evaluator<'_, '_>, wait: WaitInterval) -> Tried {
+        let trace = self.trace.without_wait(&wait);
+        let engine = Engine::new(&trace);
+        let mut solver = Solver::new(&engine, self.budget);
+        let found = self.search(engine.mhb(), &Candidate::LostWake(wait), |query| {
+            let answer = solver.solve(query);
+            // Whatever is kept of earlier queries, the next one costs the same.
+            solver.forget();
+            answer
+        });
+        evaluator.charge(trace.len() as u64 + solver.take_work());
+        let tried = found.prove(evaluator);
+        // The engine does not know that an early notify must not find another thread waiting.
+        if tried == Tried::Refused && self.has_other_waits(&wait) { Tried::Refuted } else { tried }
+    }
+
+    /// Whether another thread waits on the condition of `wait`.
+    fn has_other_waits(&self, wait: &WaitInterval) -> bool {
+        let on = self.trace.event(wait.wait).op;
+        let mut others = self.trace.signals().wait_intervals().iter();
+        others.any(|other| other.wait != wait.wait && self.trace.event(other.wait).op == on)
+    }
+
+    /// Looks for stops that `candidate` leads to, and an order in which all else runs. What must happen
+    /// before what is as `mhb` says, and `ask` answers queries.
+    fn search(
+        &self,
+        mhb: &MustHappenBefore<'_>,
+        candidate: &Candidate,
+        mut ask: impl FnMut(&Query) -> Answer,
+    ) -> Search {
+        let mut open = VecDeque::from([candidate.stops()]);
+        let (mut seen, mut result) = (BTreeSet::new(), Search::Refuted);
+        while let Some(stops) = open.pop_front() {
+            let Some(stops) = self.complete(mhb, &stops) else { continue };
+            if seen.len() == QUERIES_MAX || !seen.insert(stops.events.clone()) {
+                continue;
+            }
+            if self.process.is_stuck_at(self.trace, &stops) {
+                match ask(&self.query(candidate, &stops)) {
+                    Answer::Feasible(reordering) => return Search::Found(reordering, stops.events),
+                    Answer::Infeasible(_) => {}
+                    Answer::Unknown => result = Search::Unknown,
+                }
+            }
+            open.extend(self.further_stops(&stops));
+        }
+        result
+    }
+
+    /// Adds to `events` where others stop, since they need what comes after; none if one would stop where it
+    /// does not wait.
+    fn complete(&self, mhb: &MustHappenBefore<'_>, events: &[EventId]) -> Option<Stops> {
+        let trace = self.trace;
+        let threads = (0..trace.names().threads.len()).map(ThreadId::from_index);
+        let mut counts: IndexVec<ThreadId, u32> =
+            threads.clone().map(|thread| trace.thread_events(thread).len() as u32).collect();
+        let mut stops = Vec::new();
+        for &event in events {
+            let count = &mut counts[trace.event(event).thread];
+            *count = (*count).min(trace.position(event));
+        }
+        let given: Vec<(ThreadId, u32)> = events
+            .iter()
+            .map(|&event| trace.event(event).thread)
+            .map(|thread| (thread, counts[thread]))
+            .collect();
+        let is_left_out = |event: EventId| {
+            let past = mhb.past(event);
+            given.iter().any(|&(thread, count)| past.get(thread) > count)
+        };
+        for thread in threads {
+            let own = trace.thread_events(thread);
+            let count = own.partition_point(|&event| !is_left_out(event));
+            counts[thread] = count as u32;
+            let Some(&next) = own.get(count) else { continue };
+            let fork = trace.lifetime(thread).fork;
+            if count == 0 && fork.is_some_and(is_left_out) {
+                continue;
+            }
+            if !waits_for_ever(trace, next) {
+                return None;
+            }
+            stops.push(next);
+        }
+        Some(Stops { events: stops, counts })
+    }
+
+    /// Everything up to `stops` happens, and for a lost wake-up each notify that would wake the thread
+    /// comes before it waits.
+    fn query(&self, candidate: &Candidate, stops: &Stops) -> Query {
+        let trace = self.trace;
+        let ran = stops.counts.entries().filter_map(|(thread, &count)| {
+            trace.thread_events(thread)[..count as usize].last().copied()
+        });
+        let mut query =
+            Query { must: ran.collect(), absent: stops.events.clone(), ..Query::default() };
+        if let Candidate::LostWake(wait) = candidate {
+            let Op::Condition(_, condition) = trace.event(wait.wait).op else { return query };
+            let happens = |id: EventId| {
+                trace.position(id) < stops.counts[trace.event(id).thread] && id != wait.wait
+            };
+            let wakes_no_other = |id: EventId| {
+                trace.signals().woken(id).iter().all(|&woken| woken == wait.wait)
+            };
+            for (id, event) in trace.events().filter(|&(id, _)| happens(id)) {
+                let must_come_first = match event.op {
+                    Op::Condition(ConditionOp::Notify, on) => on == condition && wakes_no_other(id),
+                    Op::Condition(ConditionOp::NotifyAll, on) => on == condition,
+                    _ => false,
+                };
+                query.order.extend(must_come_first.then_some((id, wait.begin)));
+            }
+        }
+        query
+    }
+
+    /// What happens before `events`, and not they: each is its thread's next.
+    fn query_before(&self, events: &[EventId]) -> Query {
+        let before = |&event: &EventId| {
+            let thread = self.trace.event(event).thread;
+            let position = self.trace.position(event).checked_sub(1);
+            let previous = position.map(|at| self.trace.thread_events(thread)[at as usize]);
+            previous.or(self.trace.lifetime(thread).fork)
+        };
+        let must = events.iter().filter_map(before).collect();
+        Query { must, absent: events.to_vec(), ..Query::default() }
+    }
+
+    /// `stops` and one more: another thread at a lock that a stopped thread holds, or at a semaphore.
+    fn further_stops(&self, stops: &Stops) -> Vec<Vec<EventId>> {
+        let trace = self.trace;
+        let mut held: BTreeSet<LockId> = BTreeSet::new();
+        let mut posted = BTreeSet::new();
+        for &stop in &stops.events {
+            let thread = trace.event(stop).thread;
+            held.extend(trace.sections().held(thread, stop).map(|section| section.lock));
+            let rest = &trace.thread_events(thread)[trace.position(stop) as usize..];
+            posted.extend(rest.iter().filter_map(|&id| match trace.event(id).op {
+                Op::Semaphore(SemaphoreOp::Post, semaphore) => Some(semaphore),
+                _ => None,
+            }));
+        }
+        if held.is_empty() && posted.is_empty() {
+            return Vec::new();
+        }
+        let mut further = Vec::new();
+        for (thread, &count) in stops.counts.entries() {
+            let own = trace.thread_events(thread);
+            // The last ones first: most of the thread runs.
+            for &event in own[..count as usize].iter().rev() {
+                let may_stop = match trace.event(event).op {
+                    Op::Lock(LockOp::Acquire | LockOp::AcquireShared, lock) => held.contains(&lock),
+                    Op::Semaphore(SemaphoreOp::Take, semaphore) => {
+                        posted.contains(&semaphore) && trace.declared().start(semaphore).is_some()
+                    }
+                    _ => false,
+                };
+                if may_stop && waits_for_ever(trace, event) {
+                    let others = stops.events.iter().copied();
+                    let others = others.filter(|&stop| trace.event(stop).thread != thread);
+                    further.push(others.chain([event]).collect());
+                }
+                if further.len() > QUERIES_MAX {
+                    return further;
+                }
+            }
+        }
+        further
+    }
+
+    /// Who waits for what, and what came too early.
+    fn message(&self, candidate: &Candidate, stops: &[EventId]) -> String {
+        let (trace, names) = (self.trace, self.trace.names());
+        let thread = |event: EventId| names.threads.name(trace.event(event).thread);
+        let place = |event: EventId| located(names.location(trace.event(event).site));
+        let waits: Vec<String> = stops.iter().map(|&stop| waiting(trace, stop)).collect();
+        let why = match *candidate {
+            Candidate::LostWake(wait) => {
+                let notify = wait.notify.unwrap_or(wait.wait);
+                let (notifies, waits) = (thread(notify), thread(wait.wait));
+                format!("{notifies} notifies{} before {waits} waits", place(notify))
+            }
+            Candidate::HeldLock { waits, acquire } => {
+                let lock = match trace.event(acquire).op {
+                    Op::Lock(_, lock) => names.locks.name(lock),
+                    _ => "",
+                };
+                format!("{} holds `{lock}` while it waits for {}", thread(waits), thread(acquire))
+            }
+        };
+        format!("{}, for ever: {why}", waits.join(", "))
+    }
+}
+
+impl Search {
+    fn prove(self, evaluator: &mut Evaluator<'_, '_>) -> Tried {
+        match self {
+            Self::Found(reordering, stops) => evaluator.prove(reordering, Goal::Stuck(stops)),
+            Self::Refuted => Tried::Refuted,
+            Self::Unknown => Tried::Unknown,
+        }
+    }
+}
+
+impl Predictor for StuckPredictor<'_> {
+    type Candidate = Candidate;
+
+    fn evaluate(&self, evaluator: &mut Evaluator<'_, '_>, candidate: &Candidate) -> Tried {
+        let (waits, acquire) = match *candidate {
+            Candidate::LostWake(wait) => return self.try_lost_wake(evaluator, wait),
+            Candidate::HeldLock { waits, acquire } => (waits, acquire),
+        };
+        let joined = match self.trace.event(waits).op {
+            Op::Thread(ThreadOp::Join, child) => Some(child),
+            _ => None,
+        };
+        if joined == Some(self.trace.event(acquire).thread) {
+            let goal = Goal::Deadlock(vec![waits, acquire]);
+            let query = self.query_before(&[waits, acquire]);
+            return evaluator.ask([(query, goal)], Reorderings::All);
+        }
+        let mhb = evaluator.subject().engine().mhb();
+        let found =
+            self.search(mhb, candidate, |query| evaluator.answer(query, Reorderings::All));
+        found.prove(evaluator)
+    }
+
+    fn report(&mut self, group: Evaluated<Candidate>) -> Option<Finding> {
+        self.counts.candidates += 1;
+        let Some(proof) = group.proof else {
+            let is_open = group.open.is_some();
+            let counter = if is_open { &mut self.counts.unknown } else { &mut self.counts.refuted };
+            *counter += 1;
+            return None;
+        };
+        self.counts.proven += 1;
+        let is_cycle = matches!(proof.goal(), Goal::Deadlock(_));
+        let kind = if is_cycle { Kind::Deadlock } else { INFO.kind };
+        let message = self.message(&group.candidate, &proof.goal().next());
+        Some(Finding::proven(INFO.name, kind, proof, message, group.count, Detail::None))
+    }
+}

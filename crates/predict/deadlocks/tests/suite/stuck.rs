@@ -1,0 +1,406 @@
+//! Threads that can get stuck.
+
+use std::collections::{BTreeSet, VecDeque};
+
+use proptest::prelude::*;
+use reweave_analysis::{Guarantee, Kind, Settings, Subject};
+use reweave_base::Rng;
+use reweave_deadlocks::stuck::stuck;
+use reweave_oracle as oracle;
+use reweave_testkit::{draw, soak};
+use reweave_trace::{ConditionOp, EventId, Goal, Op, Trace};
+
+fn all() -> Settings {
+    Settings { all: true, ..Settings::default() }
+}
+
+/// What is found in `trace`: the kind of each and the numbers of its events.
+fn found(trace: &Trace) -> BTreeSet<(Kind, Vec<u32>)> {
+    let findings = stuck(&Subject::new(trace), &all());
+    let finding = findings.iter().map(|finding| {
+        assert_eq!(finding.guarantee(), Guarantee::Witnessed);
+        (finding.kind, finding.events.iter().map(|event| event.number()).collect())
+    });
+    finding.collect()
+}
+
+#[track_caller]
+fn check(text: &str, expected: &[(Kind, &[u32])]) {
+    let trace = reweave_testkit::trace(text);
+    let expected: BTreeSet<(Kind, Vec<u32>)> =
+        expected.iter().map(|&(kind, events)| (kind, events.to_vec())).collect();
+    assert_eq!(found(&trace), expected);
+    let by_definition = oracle::stuck::stuck(&trace, 3);
+    for (_, events) in expected.iter().filter(|(kind, _)| *kind == Kind::Stuck) {
+        let by_definition = by_definition.iter().map(|stops| numbers(stops));
+        assert!(by_definition.into_iter().any(|stops| stops == *events), "{events:?}");
+    }
+}
+
+fn numbers(events: &[EventId]) -> Vec<u32> {
+    events.iter().map(|event| event.number()).collect()
+}
+
+#[test]
+fn a_notify_that_comes_before_the_wait_is_lost() {
+    check(
+        "
+        T1         T2
+        fork(T2)
+                   acq(m)
+                   rel(m)
+                   wait(c)
+        acq(m)
+        notify(c)
+        rel(m)
+                   wake(c)
+                   acq(m)
+                   rel(m)
+        join(T2)
+        ",
+        &[(Kind::Stuck, &[11, 8])],
+    );
+}
+
+#[test]
+fn who_checks_under_the_lock_whether_to_wait_misses_nothing() {
+    check(
+        "
+        T1         T2
+        fork(T2)
+                   acq(m)
+                   r(ready)
+                   rel(m)
+                   wait(c)
+        acq(m)
+        w(ready)
+        notify(c)
+        rel(m)
+                   wake(c)
+                   acq(m)
+                   r(ready)
+                   rel(m)
+        join(T2)
+        ",
+        &[],
+    );
+}
+
+#[test]
+fn a_check_outside_of_the_lock_can_be_out_of_date() {
+    check(
+        "
+        T1         T2
+        fork(T2)
+                   ar(ready)
+                   acq(m)
+                   rel(m)
+                   wait(c)
+        aw(ready)
+        acq(m)
+        notify(c)
+        rel(m)
+                   wake(c)
+                   acq(m)
+                   rel(m)
+        join(T2)
+        ",
+        &[(Kind::Stuck, &[13, 10])],
+    );
+    // Who notifies without the lock comes between the check and the wait.
+    check(
+        "
+        T1         T2
+        fork(T2)
+                   acq(m)
+                   ar(ready)
+                   rel(m)
+                   wait(c)
+        aw(ready)
+        notify(c)
+                   wake(c)
+                   acq(m)
+                   ar(ready)
+                   rel(m)
+        join(T2)
+        ",
+        &[(Kind::Stuck, &[12, 8])],
+    );
+}
+
+#[test]
+fn a_later_notify_or_a_time_limit_saves_the_thread() {
+    let later = "
+        T1         T2
+        fork(T2)
+                   acq(m)
+                   rel(m)
+                   wait(c)
+        notify(c)
+                   wake(c)
+                   acq(m)
+                   rel(m)
+        join(T2)
+        ";
+    check(later, &[(Kind::Stuck, &[9, 6])]);
+    check(
+        &later.replace(
+            "                   acq(m)\n                   rel(m)\n                   wait(c)",
+            "                   acq(m)\n                   timed\n                   rel(m)\n                   wait(c)",
+        ),
+        &[],
+    );
+    // The thread has told that it waits.
+    check(
+        "
+        T1         T2
+        fork(T2)
+                   acq(m)
+                   aw(waits)
+                   rel(m)
+                   wait(c)
+        acq(m)
+        ar(waits)
+        notify(c)
+        rel(m)
+                   wake(c)
+                   acq(m)
+                   rel(m)
+        join(T2)
+        ",
+        &[],
+    );
+}
+
+#[test]
+fn a_program_that_ends_is_not_stuck() {
+    // Nobody waits for the worker: the process ends with its first thread.
+    check(
+        "
+        T1         T2
+        fork(T2)
+                   acq(m)
+                   rel(m)
+                   wait(c)
+        notify(c)
+                   wake(c)
+                   acq(m)
+                   rel(m)
+        ",
+        &[],
+    );
+    // The other goes on by what it sees, nobody knows where.
+    check(
+        "
+        T1         T2
+        fork(T2)
+                   acq(m)
+                   rel(m)
+                   wait(c)
+        notify(c)
+                   wake(c)
+                   acq(m)
+                   w(done)
+                   rel(m)
+        r(done)
+        join(T2)
+        ",
+        &[],
+    );
+}
+
+#[test]
+fn who_joins_while_it_holds_a_lock_that_the_other_needs() {
+    check(
+        "
+        T1         T2
+        fork(T2)
+                   acq(m)
+                   rel(m)
+        acq(m)
+        join(T2)
+        rel(m)
+        ",
+        &[(Kind::Deadlock, &[5, 2])],
+    );
+    check(
+        "
+        T1         T2
+        acq(m)
+        fork(T2)
+        rel(m)
+                   acq(m)
+                   rel(m)
+                   w(x)
+        r(x)
+        acq(m)
+        join(T2)
+        rel(m)
+        ",
+        &[],
+    );
+}
+
+#[test]
+fn who_waits_while_it_holds_a_lock_that_the_other_needs() {
+    // T2 needs `l` before it notifies, and T1 holds it while it waits.
+    check(
+        "
+        T1         T2
+        fork(T2)
+                   acq(l)
+                   rel(l)
+        acq(l)
+        acq(m)
+        rel(m)
+        wait(c)
+                   acq(m)
+                   notify(c)
+                   rel(m)
+        wake(c)
+        acq(m)
+        rel(m)
+        rel(l)
+        ",
+        &[(Kind::Stuck, &[11]), (Kind::Stuck, &[11, 2])],
+    );
+}
+
+/// One thing that a thread of a random program does.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Do {
+    Op(&'static str),
+    Acquire(&'static str),
+    Release(&'static str),
+    Wait,
+    Notify(bool),
+}
+
+/// A run of a random program: threads that wait and notify, in sections and outside.
+fn random(seed: u64, waiters: usize) -> Trace {
+    let mut rng = Rng::new(seed);
+    let accesses = ["r(x)", "w(x)", "ar(y)", "aw(y)"];
+    let mut programs: Vec<VecDeque<Do>> = Vec::new();
+    for thread in 0..3 {
+        let mut program = VecDeque::new();
+        let is_waiter = thread < waiters;
+        if rng.below(3) == 0 {
+            program.push_back(Do::Op(accesses[rng.below(4)]));
+        }
+        let outer = rng.below(4) == 0;
+        if outer {
+            program.push_back(Do::Acquire("l"));
+        }
+        let inner = is_waiter || rng.below(2) == 0;
+        if inner {
+            program.push_back(Do::Acquire("m"));
+        }
+        if rng.below(2) == 0 {
+            program.push_back(Do::Op(accesses[rng.below(4)]));
+        }
+        match (is_waiter, rng.below(4)) {
+            (true, _) => program.push_back(Do::Wait),
+            (_, 0) => {}
+            (_, other) => program.push_back(Do::Notify(other == 1)),
+        }
+        if rng.below(3) == 0 {
+            program.push_back(Do::Op(accesses[rng.below(4)]));
+        }
+        if inner {
+            program.push_back(Do::Release("m"));
+        }
+        if outer {
+            program.push_back(Do::Release("l"));
+        }
+        programs.push(program);
+    }
+    run(&mut rng, programs)
+}
+
+/// Runs `programs` by a random schedule, for as long as anyone can go on.
+fn run(rng: &mut Rng, mut programs: Vec<VecDeque<Do>>) -> Trace {
+    let mut lines = String::new();
+    let mut held: Vec<(&str, usize)> = Vec::new();
+    // Who waits, and whether it was woken.
+    let mut waiting: Vec<(usize, bool)> = Vec::new();
+    loop {
+        let can_go_on = |thread: usize| match (
+            waiting.iter().find(|(waiter, _)| *waiter == thread),
+            programs[thread].front(),
+        ) {
+            (Some((_, is_woken)), _) => *is_woken,
+            (None, Some(Do::Acquire(lock))) => !held.iter().any(|(other, _)| other == lock),
+            (None, next) => next.is_some(),
+        };
+        let ready: Vec<usize> = (0..programs.len()).filter(|&thread| can_go_on(thread)).collect();
+        if ready.is_empty() {
+            break;
+        }
+        let thread = ready[rng.below(ready.len())];
+        let mut log = |what: &str| lines.push_str(&format!("T{}|{what}|a\n", thread + 1));
+        if waiting.iter().any(|&(waiter, _)| waiter == thread) {
+            waiting.retain(|&(waiter, _)| waiter != thread);
+            log("wake(c)");
+            programs[thread].push_front(Do::Acquire("m"));
+            continue;
+        }
+        let Some(next) = programs[thread].pop_front() else { continue };
+        match next {
+            Do::Op(access) => log(access),
+            Do::Acquire(lock) => {
+                held.push((lock, thread));
+                log(&format!("acq({lock})"));
+            }
+            Do::Release(lock) => {
+                held.retain(|&(other, _)| other != lock);
+                log(&format!("rel({lock})"));
+            }
+            Do::Wait => {
+                held.retain(|&(other, _)| other != "m");
+                waiting.push((thread, false));
+                log("rel(m)");
+                log("wait(c)");
+            }
+            Do::Notify(all) => {
+                log(if all { "notifyall(c)" } else { "notify(c)" });
+                let count = if all { usize::MAX } else { 1 };
+                let asleep = waiting.iter_mut().filter(|(_, is_woken)| !is_woken);
+                asleep.take(count).for_each(|(_, is_woken)| *is_woken = true);
+            }
+        }
+    }
+    reweave_testkit::std(&lines)
+}
+
+/// The wakes that can be lost in `trace`, by the definition and as found.
+fn lost_wakes(trace: &Trace) -> [BTreeSet<EventId>; 2] {
+    let is_wake = |id: &EventId| matches!(trace.event(*id).op, Op::Condition(ConditionOp::Wake, _));
+    let defined = oracle::stuck::stuck(trace, 3).into_iter().flatten().filter(is_wake).collect();
+    let findings = stuck(&Subject::new(trace), &all());
+    let found = findings.iter().flat_map(|finding| finding.events.clone()).filter(is_wake);
+    [defined, found.collect()]
+}
+
+proptest! {
+    #![proptest_config(soak::config(300))]
+
+    #[test]
+    fn with_one_that_waits_what_is_found_is_what_the_definition_says(seed in any::<u64>()) {
+        let trace = random(seed, 1);
+        let [defined, found] = lost_wakes(&trace);
+        prop_assert_eq!(defined, found, "{}", draw(&trace));
+    }
+
+    #[test]
+    fn with_more_that_wait_what_is_found_is_so(seed in any::<u64>()) {
+        let trace = random(seed, 2);
+        for finding in stuck(&Subject::new(&trace), &all()) {
+            prop_assert_eq!(finding.guarantee(), Guarantee::Witnessed);
+            let goal = finding.evidence.proof().unwrap().goal().clone();
+            if let Goal::Stuck(stops) = goal {
+                let defined = oracle::stuck::stuck(&trace, 3);
+                prop_assert!(defined.contains(&stops), "{:?}\n{}", stops, draw(&trace));
+            }
+        }
+    }
+}
