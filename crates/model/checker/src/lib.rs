@@ -67,7 +67,7 @@ pub use observed::ObservedRun;
 pub use refusal::{Refusal, Rule};
 
 use observed::Observed;
-use replay::{Cut, Replay};
+use replay::{Cut, Free, Replay};
 
 /// A reordering that was found correct.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -109,9 +109,7 @@ impl<'a> Checker<'a> {
     pub fn check(&self, reordering: &Reordering, goal: &Goal) -> Result<Certificate, Refusal> {
         let cut = self.cut(&reordering.base)?;
         let mut replay = self.nearest(&cut);
-        // A goal speaks of reads, or of wakes, that need not be as observed.
-        let (free_reads, _) = goal.free_reads();
-        let free = if free_reads.is_empty() { goal.lost_wakes() } else { free_reads };
+        let free = Free { reads: goal.free_reads().0, wakes: goal.lost_wakes() };
         let result = replay
             .run_cut(&cut, free)
             .and_then(|()| {

@@ -15,6 +15,15 @@ use crate::refusal::{Refusal, Rule};
 /// How many of the first events of each thread.
 pub(crate) type Cut = IndexVec<ThreadId, u32>;
 
+/// What need not be as observed.
+#[derive(Clone, Copy)]
+pub(crate) struct Free<'g> {
+    /// Reads that may see any write.
+    pub(crate) reads: &'g [EventId],
+    /// Wakes that may not come: no notify need find the wait that they end.
+    pub(crate) wakes: &'g [EventId],
+}
+
 /// The state after some events, and which those were.
 #[derive(Debug)]
 pub(crate) struct Replay<'a> {
@@ -106,7 +115,7 @@ impl<'a> Replay<'a> {
     }
 
     /// Runs the events of `cut` in observed order, from where it differs from the one before it.
-    pub(crate) fn run_cut(&mut self, cut: &Cut, free: &[EventId]) -> Result<(), Refusal> {
+    pub(crate) fn run_cut(&mut self, cut: &Cut, free: Free<'_>) -> Result<(), Refusal> {
         let shared = self.difference(cut);
         // A read that was free then may not be now: what came from there on is not shared.
         let kept = self.cut_steps_count.min(self.first_free.take().unwrap_or(usize::MAX));
@@ -141,16 +150,18 @@ impl<'a> Replay<'a> {
         result
     }
 
-    /// Runs `event`, or says which rule it breaks; a read of `free` may see any write, and a notify
-    /// need not find a wait that ends with a wake of `free`.
-    pub(crate) fn step(&mut self, event: EventId, free: &[EventId]) -> Result<(), Refusal> {
+    /// Runs `event`, or says which rule it breaks.
+    pub(crate) fn step(&mut self, event: EventId, free: Free<'_>) -> Result<(), Refusal> {
         let step = Some(self.events_count() + 1);
         let refusal = |rule| Refusal { step, event: Some(event), rule };
         self.check_program_order(event).map_err(refusal)?;
         let op = self.observed.op(event);
         if let Err(rule) = self.check_rules(event, op, &[]) {
-            let is_free = matches!(rule, Rule::OtherView(..)) && free.contains(&event)
-                || matches!(rule, Rule::NotWaiting(_)) && self.check_rules(event, op, free).is_ok();
+            let is_free = match rule {
+                Rule::OtherView(..) => free.reads.contains(&event),
+                Rule::NotWaiting(_) => self.check_rules(event, op, free.wakes).is_ok(),
+                _ => false,
+            };
             is_free.then_some(()).ok_or(refusal(rule))?;
             self.first_free.get_or_insert(self.steps.len());
         }

@@ -147,12 +147,14 @@ fn leaves(trace: &Trace, access: EventId, write: EventId) -> Option<Goal> {
 
 /// Every goal that speaks of at most two events.
 fn small_goals(trace: &Trace) -> Vec<Goal> {
-    let mut goals = vec![Goal::Deadlock(Vec::new()), Goal::Reaches(Vec::new())];
+    let mut goals =
+        vec![Goal::Deadlock(Vec::new()), Goal::Reaches(Vec::new()), Goal::Stuck(Vec::new())];
     let singles = ids(trace);
     let pairs = || ids(trace).flat_map(|left| ids(trace).map(move |right| (left, right)));
     for event in singles.clone() {
         goals.push(Goal::Enabled(vec![event]));
         goals.push(Goal::Deadlock(vec![event]));
+        goals.push(Goal::Stuck(vec![event]));
         goals.push(Goal::Reaches(vec![event]));
         let order = |chain: &[EventId], absent: &[EventId], free: Vec<EventId>, after| {
             Goal::Order { chain: chain.to_vec(), absent: absent.to_vec(), free, after }
@@ -167,6 +169,7 @@ fn small_goals(trace: &Trace) -> Vec<Goal> {
         goals.push(Goal::Enabled(vec![left, right]));
         goals.push(Goal::Race(left, right));
         goals.push(Goal::Deadlock(vec![left, right]));
+        goals.push(Goal::Stuck(vec![left, right]));
         goals.push(Goal::Reaches(vec![left, right]));
         goals.extend(leaves(trace, left, right));
         for after in [After::Stops, After::RunsOn] {

@@ -383,11 +383,12 @@ impl StuckPredictor<'_> {
         let mut open = VecDeque::from([candidate.stops()]);
         let (mut seen, mut result) = (BTreeSet::new(), Search::Refuted);
         while let Some(stops) = open.pop_front() {
-            let Some(stops) = self.complete(mhb, &stops) else { continue };
+            let stops = self.complete(mhb, &stops);
             if seen.len() == QUERIES_MAX || !seen.insert(stops.events.clone()) {
                 continue;
             }
-            if self.process.is_stuck_at(self.trace, &stops) {
+            let do_wait = stops.events.iter().all(|&stop| waits_for_ever(self.trace, stop));
+            if do_wait && self.process.is_stuck_at(self.trace, &stops) {
                 match ask(&self.query(candidate, &stops)) {
                     Answer::Feasible(reordering) => return Search::Found(reordering, stops.events),
                     Answer::Infeasible(_) => {}
@@ -399,9 +400,8 @@ impl StuckPredictor<'_> {
         result
     }
 
-    /// Adds to `events` where others stop, since they need what comes after; none if one would stop where it
-    /// does not wait.
-    fn complete(&self, mhb: &MustHappenBefore<'_>, events: &[EventId]) -> Option<Stops> {
+    /// Adds to `events` where others stop, since they need what comes after.
+    fn complete(&self, mhb: &MustHappenBefore<'_>, events: &[EventId]) -> Stops {
         let trace = self.trace;
         let threads = (0..trace.names().threads.len()).map(ThreadId::from_index);
         let mut counts: IndexVec<ThreadId, u32> =
@@ -426,15 +426,11 @@ impl StuckPredictor<'_> {
             counts[thread] = count as u32;
             let Some(&next) = own.get(count) else { continue };
             let fork = trace.lifetime(thread).fork;
-            if count == 0 && fork.is_some_and(is_left_out) {
-                continue;
+            if count > 0 || !fork.is_some_and(is_left_out) {
+                stops.push(next);
             }
-            if !waits_for_ever(trace, next) {
-                return None;
-            }
-            stops.push(next);
         }
-        Some(Stops { events: stops, counts })
+        Stops { events: stops, counts }
     }
 
     /// Everything up to `stops` happens, and for a lost wake-up each notify that would wake the thread
