@@ -83,7 +83,7 @@ pub struct RunEnd {
     pub kind: EndKind,
     /// What the program or the system said of it, such as the text of an assertion; may be empty.
     pub text: String,
-    /// The threads that are stuck or at fault.
+    /// The threads that are stuck or at fault; of a run that ended otherwise, those that still ran.
     pub threads: Vec<ThreadEnd>,
 }
 

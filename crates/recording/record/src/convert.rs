@@ -52,10 +52,10 @@ use std::time::Duration;
 
 use reweave_base::{FxHashMap, FxHashSet, Id};
 use reweave_runtime::shared::Mode;
-use reweave_runtime::wire::{Event, Kind};
+use reweave_runtime::wire::{Event, Kind, flag};
 use reweave_trace::{
-    ASSUMED, ASSUMED_UNSEEN, AccessOp, Code, CodeId, ConditionOp, EventId, LockOp, MemoryOrder,
-    Module, ModuleId, Op, Origin, SiteId, ThreadId,
+    ASSUMED, ASSUMED_UNSEEN, AccessOp, Code, CodeId, ConditionOp, EventId, LockOp, Marker,
+    MemoryOrder, Module, ModuleId, Op, Origin, SiteId, ThreadId,
 };
 
 use crate::collect::Recording;
@@ -170,6 +170,23 @@ struct Thread {
     blocks: Vec<reweave_trace::BlockId>,
     /// What it did last.
     last_event: Option<EventId>,
+}
+
+/// Whether `op`, with which the wait of `event` begins, does not wait for ever, or is not known to.
+fn gives_up(event: &Event, op: Op) -> bool {
+    let (flags, begins) = match event.kind {
+        Kind::Wait => (
+            flag::TIMED_OUT | flag::ASSUMED,
+            match event.extra {
+                Some(_) => matches!(op, Op::Lock(LockOp::Release | LockOp::ReleaseShared, _)),
+                None => matches!(op, Op::Condition(..)),
+            },
+        ),
+        Kind::SemaphoreTake => (flag::TRY, matches!(op, Op::Semaphore(..))),
+        Kind::Join => (flag::TRY, matches!(op, Op::Thread(..))),
+        _ => return false,
+    };
+    begins && event.flags & flags != 0
 }
 
 /// The event that is being converted.
@@ -442,6 +459,9 @@ impl Pass<'_> {
         }
         if let Err(why) = self.rules.step(thread, op) {
             return Ok(Err(why));
+        }
+        if gives_up(&current.event, op) {
+            self.write(current, thread, Op::Marker(Marker::Timed), None)?;
         }
         self.write(current, thread, op, value)?;
         if let Op::Lock(LockOp::Acquire | LockOp::AcquireShared, lock) = op {

@@ -301,6 +301,11 @@ impl Process {
         })
     }
 
+    /// The threads that have not ended.
+    pub fn living(&self) -> impl Iterator<Item = u32> {
+        (0..).zip(&self.threads).filter(|(_, thread)| thread.is_living).map(|(number, _)| number)
+    }
+
     /// The threads that can never go on, if no thread can: all wait for others, or only tick.
     #[must_use]
     pub fn stuck(&self) -> Option<Vec<u32>> {

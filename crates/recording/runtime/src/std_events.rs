@@ -48,6 +48,9 @@ pub const INTERNAL_REQUEST: u32 = 19;
 /// That lock was taken, perhaps once more by who has it; `object` as in [`INTERNAL_REQUEST`].
 pub const INTERNAL_ACQUIRED: u32 = 20;
 
+/// As [`CONDITION_WAIT`], for some time only.
+pub const CONDITION_TIMED_WAIT: u32 = 21;
+
 /// Set in the addresses of things that have no memory of their own. No program has such addresses.
 pub const VIRTUAL: u64 = 1 << 47;
 
@@ -77,6 +80,7 @@ pub const fn logged(what: u32) -> Option<Logged> {
         READ_REQUEST => (Kind::LockRequest, 0, flag::SHARED),
         READ_ACQUIRED => (Kind::Lock, 0, flag::SHARED),
         CONDITION_WAIT => (Kind::Wait, 0, 0),
+        CONDITION_TIMED_WAIT => (Kind::Wait, 0, flag::TIMED_OUT),
         CONDITION_WAKE => (Kind::Wake, 0, 0),
         CONDITION_TIMED_OUT => (Kind::Wake, 0, flag::TIMED_OUT),
         NOTIFY_ONE => (Kind::Signal, 0, 0),

@@ -41,7 +41,8 @@ pub mod shift {
 
 /// Flags of the second word.
 pub mod flag {
-    /// A lock operation that does not wait, such as `pthread_mutex_trylock`.
+    /// A lock operation, a take or a join that does not wait, or not for ever, such as
+    /// `pthread_mutex_trylock`.
     pub const TRY: u16 = 1;
     /// A wait on a condition that ended by its time-out; of what is about to wait, that it has one; of
     /// what is taken from a channel, that nothing was, which orders nothing.
@@ -62,7 +63,8 @@ pub mod flag {
     pub const SET: u16 = 256;
     /// A barrier of a team that was left because its region was cancelled.
     pub const CANCELLED: u16 = 512;
-    /// Something is handed over or taken through a library that may do so, or may not.
+    /// Something is handed over or taken through a library that may do so, or may not. Of what is about to
+    /// wait on a condition, that its code is not recorded: what it looked at before is not known.
     pub const ASSUMED: u16 = 1024;
     /// Memory that is the stack of the thread that says so.
     pub const STACK: u16 = 2048;
@@ -272,14 +274,15 @@ kinds! {
     Fork,
     /// The creation of thread number `address` failed: it never was.
     ForkFailed,
-    /// Thread number `address` was joined.
+    /// Thread number `address` was joined; flag `TRY`.
     Join,
     /// The first event of a thread; `address` is its number. There is an `extra` in a process that was
     /// forked by a recorded one.
     Begin,
     /// The last event of a thread.
     End,
-    /// About to wait on the condition at `address`, releasing the lock `extra`.
+    /// About to wait on the condition at `address`, releasing the lock `extra`; flags `TIMED_OUT`,
+    /// `ASSUMED`.
     Wait,
     /// The wait on `address` is over and the lock `extra` taken again; flag `TIMED_OUT`.
     Wake,
@@ -297,7 +300,7 @@ kinds! {
     SemaphoreInit,
     /// About to post.
     SemaphorePost,
-    /// A unit was taken.
+    /// A unit was taken; flag `TRY`.
     SemaphoreTake,
     /// `extra` bytes at `address` were allocated.
     Alloc,

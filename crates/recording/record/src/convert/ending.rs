@@ -50,12 +50,21 @@ impl Pass<'_> {
                 Some(threads) if exit.is_hang => self.hung(&threads)?,
                 _ => {
                     let kind = if exit.is_stopped { EndKind::Stopped } else { EndKind::Exited };
-                    RunEnd { kind, text: String::new(), threads: Vec::new() }
+                    RunEnd { kind, text: String::new(), threads: self.still_running() }
                 }
             },
         };
         self.sink.end(run_end);
         Ok(())
+    }
+
+    /// The threads that had not ended, where they did anything that is kept.
+    fn still_running(&self) -> Vec<ThreadEnd> {
+        let ends = self.waits.living().filter_map(|number| {
+            let event = self.threads[*self.places.get(&number)?].last_event?;
+            Some(ThreadEnd { event, state: "was still running".to_owned() })
+        });
+        ends.collect()
     }
 
     fn failed(&mut self, failure: &Failure) -> io::Result<RunEnd> {

@@ -380,7 +380,8 @@ fn around(
 
 fn wait(symbol: &str, is_timed: bool) -> String {
     let mut body = String::from("    movq    %rdi, -56(%rbp)\n");
-    body.push_str(&report(what::CONDITION_WAIT, MUTEX_EXTRA));
+    let waits = if is_timed { what::CONDITION_TIMED_WAIT } else { what::CONDITION_WAIT };
+    body.push_str(&report(waits, MUTEX_EXTRA));
     body.push_str(&call_real(symbol));
     if !is_timed {
         body.push_str(&report(what::CONDITION_WAKE, MUTEX_EXTRA));

@@ -116,6 +116,12 @@ impl Call {
     }
 }
 
+/// Whether what decides that code at `code` waits is recorded: the code is, or it is a function of the C++
+/// library, which waits for whoever calls it.
+pub fn checks_are_seen(code: u64) -> bool {
+    objects::is_instrumented(code) || objects::is_in_cxx_library(code)
+}
+
 /// Logs that something was handed to `channel` of the library that has `code`, or taken from it.
 pub unsafe fn log_one(entry: &Entry, kind: Kind, channel: u64, code: u64, flags: u16) {
     let tries = if kind == Kind::Receive { flag::TRY } else { 0 };

@@ -156,6 +156,14 @@ pub fn is_instrumented(code: u64) -> bool {
         || find(code).is_some_and(|object| object.is_instrumented.load(Ordering::Relaxed))
 }
 
+/// Whether `code` is in the C++ library.
+pub fn is_in_cxx_library(code: u64) -> bool {
+    find(code).is_some_and(|object| {
+        let name = file_name(unsafe { object.path() }.to_bytes());
+        [&b"libstdc++.so"[..], b"libc++.so"].iter().any(|start| name.starts_with(start))
+    })
+}
+
 /// Looks what is loaded now, and calls `bind` with each object that was not there before. Says
 /// whether one is still being loaded, and must be looked at again.
 pub unsafe fn refresh(mut bind: impl FnMut(&'static Object)) -> bool {

@@ -118,14 +118,14 @@ unsafe fn take(
         let what = if is_timed { wait::SLEEP } else { wait::SEMAPHORE };
         result = entry.blocking_for(what, Some(semaphore as u64), call);
     }
-    taken(entry, semaphore, result)
+    taken(entry, semaphore, if is_timed { flag::TRY } else { 0 }, result)
 }
 
 /// Logs what `result` and `errno` say of an attempt to take a unit of a semaphore.
-unsafe fn taken(entry: &Entry, semaphore: usize, result: c_int) -> c_int {
+unsafe fn taken(entry: &Entry, semaphore: usize, flags: u16, result: c_int) -> c_int {
     const WOULD_WAIT: c_int = 11;
     if result == 0 {
-        entry.log(Kind::SemaphoreTake, semaphore as u64);
+        entry.log_flags(Kind::SemaphoreTake, semaphore as u64, flags);
     } else if matches!(*__errno_location(), WOULD_WAIT | TIMED_OUT) {
         entry.log_flags(Kind::Receive, semaphore as u64, flag::TRY | flag::TIMED_OUT);
     }
@@ -376,7 +376,9 @@ interceptors! {
         call()
     }
     fn sem_wait(semaphore: usize) -> c_int |entry, call| { take(&entry, semaphore, false, call) }
-    fn sem_trywait(semaphore: usize) -> c_int |entry, call| { taken(&entry, semaphore, call()) }
+    fn sem_trywait(semaphore: usize) -> c_int |entry, call| {
+        taken(&entry, semaphore, flag::TRY, call())
+    }
     fn sem_timedwait(semaphore: usize, until: usize) -> c_int |entry, call| {
         take(&entry, semaphore, true, call)
     }

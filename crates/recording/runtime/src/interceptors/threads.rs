@@ -13,7 +13,7 @@ use super::program::log_range;
 use super::{enter_or, handlers, in_library, interceptors};
 use crate::log::Entry;
 use crate::thread::{self, Thread, life};
-use crate::wire::{Kind, wait};
+use crate::wire::{Kind, flag, wait};
 use crate::{process, replay, scheduler, sys};
 
 /// What a new thread needs to know.
@@ -228,7 +228,8 @@ pub unsafe fn join<T>(
     if result == 0
         && let Some(child) = before.or_else(|| find(handle).map(|(oldest, _)| oldest))
     {
-        entry.log(Kind::Join, u64::from((*child).number));
+        let flags = if is_timed { flag::TRY } else { 0 };
+        entry.log_flags(Kind::Join, u64::from((*child).number), flags);
         thread::mark(child, life::RELEASED);
     }
     if result == 0 && !status.is_null() {
