@@ -3,7 +3,7 @@
  * Wrong: `finish` sets `done` and signals without the lock. Between the waiter's look at `done` and its
  * wait the signal comes and wakes nobody, and the waiter sleeps for ever.
  * An ordinary run: the waiter sleeps long before the work is done, and the signal wakes it.
- * reweave: a race between the line that sets `done` and the line that looks at it under the lock.
+ * reweave: the waiter waits for ever; and a race between the lines that set `done` and look at it.
  */
 #include <pthread.h>
 #include <stdio.h>

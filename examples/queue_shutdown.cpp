@@ -3,7 +3,7 @@
 // Wrong: `close` sets `closed` and notifies without the mutex that the waiting thread checks it under.
 // If it comes between the check and the wait, the notification wakes nobody and the thread never ends.
 // An ordinary run: by the time the queue is closed the thread has been waiting for long.
-// reweave: a race between the line that sets `closed` and the line of the predicate that reads it.
+// reweave: the thread waits for ever, and a race between the lines that set and read `closed`.
 #include <chrono>
 #include <condition_variable>
 #include <cstdio>

@@ -109,7 +109,7 @@ mod tests {
 
     #[test]
     fn unless_others_are_asked_for_each_family_runs_what_proves_most() {
-        let defaults = ["races.exact", "deadlocks.exact", "atomicity.blocks"];
+        let defaults = ["races.exact", "deadlocks.exact", "deadlocks.stuck", "atomicity.blocks"];
         let endings = ["endings.failure", "endings.stuck"];
         assert_eq!(names("", &[]), [&defaults[..], &endings].concat());
     }
@@ -124,7 +124,7 @@ mod tests {
 
     #[test]
     fn a_family_adds_what_it_runs_by_default_and_a_longer_name_what_it_names() {
-        assert_eq!(names("races.hb", &["deadlocks"]), ["races.hb", "deadlocks.exact"]);
+        assert_eq!(names("races.hb", &["deadlocks"]), ["races.hb", "deadlocks.exact", "deadlocks.stuck"]);
         assert_eq!(names("races.hb", &["atomicity"]), ["races.hb", "atomicity.blocks"]);
         assert_eq!(names("races.hb", &["races"]), ["races.exact", "races.hb"]);
         assert_eq!(names("races.hb", &["races.c"]), ["races.hb", "races.cp"]);

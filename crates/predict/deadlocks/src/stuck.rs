@@ -516,27 +516,27 @@ impl StuckPredictor<'_> {
         further
     }
 
-    /// Who waits for what, and what came too early.
+    /// Who waits for what, why, and who waits then as well.
     fn message(&self, candidate: &Candidate, stops: &[EventId]) -> String {
         let (trace, names) = (self.trace, self.trace.names());
         let thread = |event: EventId| names.threads.name(trace.event(event).thread);
-        let place = |event: EventId| located(names.location(trace.event(event).site));
-        let waits: Vec<String> = stops.iter().map(|&stop| waiting(trace, stop)).collect();
+        let own = candidate.stops();
         let why = match *candidate {
             Candidate::LostWake(wait) => {
                 let notify = wait.notify.unwrap_or(wait.wait);
-                let (notifies, waits) = (thread(notify), thread(wait.wait));
-                format!("{notifies} notifies{} before {waits} waits", place(notify))
+                let place = located(names.location(trace.event(notify).site));
+                let waits = own.iter().map(|&stop| waiting(trace, stop)).collect::<String>();
+                let (notifies, waiter) = (thread(notify), thread(wait.wait));
+                format!("{waits} for ever if {notifies} notifies{place} before {waiter} waits")
             }
             Candidate::HeldLock { waits, acquire } => {
-                let lock = match trace.event(acquire).op {
-                    Op::Lock(_, lock) => names.locks.name(lock),
-                    _ => "",
-                };
-                format!("{} holds `{lock}` while it waits for {}", thread(waits), thread(acquire))
+                let [waits, acquires] = [waits, acquire].map(|event| waiting(trace, event));
+                format!("{waits} and holds what {} needs: {acquires}", thread(acquire))
             }
         };
-        format!("{}, for ever: {why}", waits.join(", "))
+        let others = stops.iter().filter(|stop| !own.contains(stop));
+        let others: Vec<String> = others.map(|&stop| waiting(trace, stop)).collect();
+        if others.is_empty() { why } else { format!("{why}; then {}", others.join(", ")) }
     }
 }
 

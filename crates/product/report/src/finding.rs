@@ -134,7 +134,8 @@ pub fn known_locations<'t>(trace: &'t Trace, finding: &Finding) -> Vec<&'t str> 
 }
 
 /// The analyses that run where nothing else is asked for.
-const DEFAULT: [&str; 3] = ["races.exact", "deadlocks.exact", "atomicity.blocks"];
+const DEFAULT: [&str; 4] =
+    ["races.exact", "deadlocks.exact", "deadlocks.stuck", "atomicity.blocks"];
 
 /// How the names of those start that run by default where they have something to say.
 const WHERE_NEEDED: &str = "endings.";

@@ -85,8 +85,20 @@ pub struct Plan {
     pub step_events: Vec<EventId>,
     /// The event of the trace that each goal speaks of.
     pub goal_events: Vec<EventId>,
-    /// Whether the schedule shows that nothing orders two accesses, which no run can show.
-    pub is_about_order: bool,
+    /// What is shown once all steps are done, if that is the goal.
+    pub shown: Shown,
+}
+
+/// What is shown by a schedule of which all steps were done.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Shown {
+    /// That it can be.
+    #[default]
+    Order,
+    /// That nothing orders two accesses, which no run can show.
+    NoOrder,
+    /// That no thread goes on afterwards, which remains to be seen.
+    Stuck,
 }
 
 impl Plan {
@@ -101,7 +113,7 @@ impl Plan {
         let mut builder = PlanBuilder::new(trace, origins);
         builder.steps(&order, &target)?;
         builder.goals(&target)?;
-        Ok(Self { is_about_order: matches!(goal, Goal::Unordered(..)), ..builder.plan })
+        Ok(Self { shown: target.shown, ..builder.plan })
     }
 
     /// The plan in the words that the runtime reads.
@@ -143,6 +155,7 @@ struct Target {
     behind: Vec<EventId>,
     /// Which of `goals`, or of what happened, access the same variable.
     pairs: Vec<[EventId; 2]>,
+    shown: Shown,
 }
 
 impl Target {
@@ -156,11 +169,19 @@ impl Target {
             }
             // What is shown is that nothing orders them, whichever comes first.
             Goal::Unordered(first, second) => {
+                target.shown = Shown::NoOrder;
                 target.behind = vec![*first, *second];
                 target.pairs = vec![[*first, *second]];
             }
             Goal::Enabled(events) => {
                 target.kind = GoalKind::Together;
+                target.goals.clone_from(events);
+            }
+            // Threads that wait for something else than locks are seen by that they do not go on.
+            Goal::Deadlock(events) | Goal::Stuck(events)
+                if events.iter().any(|&event| !matches!(trace.event(event).op, Op::Lock(..))) =>
+            {
+                target.shown = Shown::Stuck;
                 target.goals.clone_from(events);
             }
             Goal::Deadlock(events) | Goal::Stuck(events) => {

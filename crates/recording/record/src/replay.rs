@@ -11,7 +11,7 @@ use reweave_runtime::shared::{Mode, outcome};
 use reweave_runtime::wire::Event;
 
 use crate::collect::Collector;
-use crate::plan::{Outcome, Plan};
+use crate::plan::{Outcome, Plan, Shown};
 use crate::run::{self, Control, Options};
 use crate::watchdog::Watchdog;
 
@@ -63,8 +63,15 @@ pub fn replay(
         };
         let since = *known.get_or_insert_with(Instant::now);
         // A deadlock does not end, and the rest of the program is not what was asked for.
-        let is_stuck = plan.goal_kind == GoalKind::Blocked && what == outcome::CONFIRMED;
-        if is_stuck || since.elapsed() > AFTERWARDS { Control::Kill } else { Control::Continue }
+        let is_confirmed = what == outcome::CONFIRMED;
+        let is_over = match (plan.goal_kind, plan.shown) {
+            (GoalKind::Blocked, _) if is_confirmed => true,
+            (GoalKind::Passed, Shown::Stuck) if is_confirmed => {
+                stall.is_some() || since.elapsed() > STILLNESS + AFTERWARDS
+            }
+            _ => since.elapsed() > AFTERWARDS,
+        };
+        if is_over { Control::Kill } else { Control::Continue }
     };
     let mut observer = |thread: u32, event: &Event| watchdog.borrow_mut().step(thread, event);
     // Nobody wants a program that was only to be replayed.
@@ -72,6 +79,15 @@ pub fn replay(
     let run = run::run(command, collector, &mut observer, &mut control)?;
     let outcome = match run.outcome {
         _ if is_cancelled() => not_confirmed(INTERRUPTED.to_owned()),
+        Some((outcome::CONFIRMED, _)) if plan.shown == Shown::Stuck => match stall.take() {
+            Some(stall) => Outcome::Confirmed {
+                details: format!("the program went through the schedule, and then nobody went on: {stall}"),
+            },
+            None if run.was_ended => {
+                not_confirmed("threads still went on after the schedule".to_owned())
+            }
+            None => not_confirmed("the program ended after the schedule".to_owned()),
+        },
         Some((what, words)) => report(plan, what, &words),
         None if run.recordings.is_empty() => not_confirmed(
             "the program did not load the recorder; was it built with `reweave cc`?".to_owned(),
@@ -134,7 +150,7 @@ fn seen(plan: &Plan, words: &[u64]) -> String {
             let count = words.len() / 3;
             format!("{count} threads waited for each other's locks, in a cycle")
         }
-        GoalKind::Passed if plan.is_about_order => {
+        GoalKind::Passed if plan.shown == Shown::NoOrder => {
             "the program ran both accesses in this schedule; that nothing orders them is proven, and \
              cannot be shown by stopping threads"
                 .to_owned()

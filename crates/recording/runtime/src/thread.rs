@@ -148,8 +148,8 @@ pub struct Thread {
     pub ignored: Ignored,
     /// What it has to do with libraries that were not rebuilt.
     pub boundary: Boundary,
-    /// The object of the C++ library that it joins a thread by, and the thread's handle.
-    pub joins: (u64, u64),
+    /// What it is about to join by an object of the C++ library.
+    pub joins: crate::interceptors::threads::Joins,
     /// The signal that waits until the runtime is left.
     pub deferred: Deferred,
     /// Its own buffer, in `free` recordings.

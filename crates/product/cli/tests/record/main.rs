@@ -30,5 +30,6 @@ mod programs;
 mod rust;
 mod signals;
 mod sizes;
+mod stuck;
 mod values;
 mod watch;

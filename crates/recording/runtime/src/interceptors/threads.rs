@@ -7,6 +7,7 @@
 //! other variables there.
 
 use core::ffi::{c_int, c_uint};
+use core::mem::ManuallyDrop;
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use super::program::log_range;
@@ -211,6 +212,15 @@ unsafe fn find(handle: u64) -> Option<(*mut Thread, *mut Thread)> {
     found
 }
 
+/// The object of the C++ library whose thread is about to be joined; nothing if `object` is 0.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Joins {
+    object: u64,
+    handle: u64,
+    /// Where that is.
+    code: u64,
+}
+
 /// Joins the thread with `handle` by `call`, which writes what it answered to `status`.
 pub unsafe fn join<T>(
     entry: &Entry,
@@ -222,14 +232,17 @@ pub unsafe fn join<T>(
     let before = find(handle).map(|(_, newest)| newest);
     let number = before.map(|child| u64::from((*child).number));
     let what = if is_timed { wait::SLEEP } else { wait::JOIN };
-    let (object, of) = core::mem::take(&mut (*entry.thread).joins);
+    let Joins { object, handle: of, code } = core::mem::take(&mut (*entry.thread).joins);
+    // Where the C++ library joins, its caller is who does.
+    let code = if of == handle && object != 0 { code } else { entry.code };
     let result = entry.blocking_for(what, number, call);
     // Where the handle was not known yet when we looked, it is by now.
     if result == 0
         && let Some(child) = before.or_else(|| find(handle).map(|(oldest, _)| oldest))
     {
         let flags = if is_timed { flag::TRY } else { 0 };
-        entry.log_flags(Kind::Join, u64::from((*child).number), flags);
+        let joiner = ManuallyDrop::new(Entry { thread: entry.thread, code });
+        joiner.log_flags(Kind::Join, u64::from((*child).number), flags);
         thread::mark(child, life::RELEASED);
     }
     if result == 0 && !status.is_null() {
@@ -295,7 +308,8 @@ mod objects {
 
     /// The thread of `object` is about to be joined; what that writes comes after the join.
     unsafe fn joined(entry: &Entry, object: usize) {
-        (*entry.thread).joins = (object as u64, *(object as *const u64));
+        let handle = *(object as *const u64);
+        (*entry.thread).joins = Joins { object: object as u64, handle, code: entry.code };
     }
 
     unsafe fn detached(entry: &Entry, object: usize) {

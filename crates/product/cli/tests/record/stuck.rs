@@ -1,0 +1,44 @@
+//! Threads that can get stuck: lost wake-ups, and locks held while waiting.
+
+use super::harness::{Workshop, compilers};
+
+/// How threads get stuck, and what it is called.
+const WAYS: [(&str, &str); 6] = [
+    ("bare", "stuck"),
+    ("notify", "stuck"),
+    ("check", "stuck"),
+    ("post", "stuck"),
+    ("barrier", "stuck"),
+    ("join", "deadlock"),
+];
+
+/// Programs whose threads wait by design.
+const SOUND: [&str; 3] = ["timed", "server", "ticker"];
+
+#[test]
+fn threads_that_can_wait_for_ever_are_found_and_led_there() {
+    for compiler in compilers("c") {
+        let folder = Workshop::with(&["stuck.c"]);
+        for level in ["-O0", "-O2"] {
+            folder.build("stuck.c", compiler, &[level]);
+            for (how, kind) in WAYS {
+                for seed in ["1", "2"] {
+                    let case = format!("{compiler} {level} {how} {seed}");
+                    folder.record(&["--seed", seed], &["stuck", how, "safe"]).must_be_whole();
+                    assert_eq!(folder.findings(), [] as [&str; 0], "{case}");
+                    folder.record(&["--seed", seed], &["stuck", how]).must_be_whole();
+                    assert_eq!(folder.findings(), [kind], "{case}");
+                }
+                let id = if kind == "stuck" { "S1" } else { "D1" };
+                let words = ["confirm", "run.rwt", id, "--", "./stuck", how];
+                let said = folder.reweave(&words).stdout;
+                let said = String::from_utf8_lossy(&said);
+                assert!(said.contains("confirmed: 1 of 1"), "{compiler} {level} {how}: {said}");
+            }
+            for how in SOUND {
+                folder.record(&[], &["stuck", how]);
+                assert_eq!(folder.findings(), [] as [&str; 0], "{compiler} {level} {how}");
+            }
+        }
+    }
+}
