@@ -29,6 +29,10 @@ fn threads_that_can_wait_for_ever_are_found_and_led_there() {
                     folder.record(&["--seed", seed], &["stuck", how]).must_be_whole();
                     assert_eq!(folder.findings(), [kind], "{case}");
                 }
+                // It takes seconds to see that nobody goes on.
+                if (compiler == "gcc") != (level == "-O0") {
+                    continue;
+                }
                 let id = if kind == "stuck" { "S1" } else { "D1" };
                 let words = ["confirm", "run.rwt", id, "--", "./stuck", how];
                 let said = folder.reweave(&words).stdout;
