@@ -56,12 +56,7 @@ impl<'a> Definition<'a> {
         self.is_correct_but_for(schedule, &[], lost)
     }
 
-    fn is_correct_but_for(
-        &self,
-        schedule: &[EventId],
-        free: &[EventId],
-        lost: &[EventId],
-    ) -> bool {
+    fn is_correct_but_for(&self, schedule: &[EventId], free: &[EventId], lost: &[EventId]) -> bool {
         let known = |event: &EventId| self.observed.trace.numbered(event.number()).is_some();
         let once = |event: &EventId| schedule.iter().filter(|other| *other == event).count() == 1;
         schedule.iter().all(|event| known(event) && once(event))
@@ -368,7 +363,7 @@ impl<'a> Run<'a> {
         let declared = observed.trace.declared();
         let wait = observed.waits.iter().find(|wait| wait.end == Some(event));
         let begin = wait.map_or(event, |wait| wait.begin);
-        let before = observed.events_of(self.thread(event)).filter(|&id| id < begin).last();
+        let before = observed.events_of(self.thread(event)).rfind(|&id| id < begin);
         if before.is_some_and(|id| self.op(id) == Op::Marker(Marker::Timed)) {
             return false;
         }

@@ -185,12 +185,7 @@ impl<'a> Replay<'a> {
 
     /// Rules 2 to 6 but for the first half of rule 4; the wakes of `lost` need not come.
     #[inline]
-    pub(crate) fn check_rules(
-        &self,
-        event: EventId,
-        op: Op,
-        lost: &[EventId],
-    ) -> Result<(), Rule> {
+    pub(crate) fn check_rules(&self, event: EventId, op: Op, lost: &[EventId]) -> Result<(), Rule> {
         let cause = self.observed.cause[event];
         match op {
             Op::Access(access, var) => {

@@ -85,9 +85,8 @@ impl Trace {
     #[must_use]
     pub fn without_wait(&self, wait: &WaitInterval) -> Self {
         let mut columns = self.columns.clone();
-        let is_single = |id: &EventId| {
-            matches!(self.event(*id).op, Op::Condition(ConditionOp::Notify, _))
-        };
+        let is_single =
+            |id: &EventId| matches!(self.event(*id).op, Op::Condition(ConditionOp::Notify, _));
         let notify = wait.notify.filter(is_single);
         for event in [Some(wait.wait), wait.end, notify].into_iter().flatten() {
             let (code, operand) = Op::Marker(Marker::Branch).encode();

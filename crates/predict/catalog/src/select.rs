@@ -124,7 +124,10 @@ mod tests {
 
     #[test]
     fn a_family_adds_what_it_runs_by_default_and_a_longer_name_what_it_names() {
-        assert_eq!(names("races.hb", &["deadlocks"]), ["races.hb", "deadlocks.exact", "deadlocks.stuck"]);
+        assert_eq!(
+            names("races.hb", &["deadlocks"]),
+            ["races.hb", "deadlocks.exact", "deadlocks.stuck"]
+        );
         assert_eq!(names("races.hb", &["atomicity"]), ["races.hb", "atomicity.blocks"]);
         assert_eq!(names("races.hb", &["races"]), ["races.exact", "races.hb"]);
         assert_eq!(names("races.hb", &["races.c"]), ["races.hb", "races.cp"]);

@@ -447,9 +447,8 @@ impl StuckPredictor<'_> {
             let happens = |id: EventId| {
                 trace.position(id) < stops.counts[trace.event(id).thread] && id != wait.wait
             };
-            let wakes_no_other = |id: EventId| {
-                trace.signals().woken(id).iter().all(|&woken| woken == wait.wait)
-            };
+            let wakes_no_other =
+                |id: EventId| trace.signals().woken(id).iter().all(|&woken| woken == wait.wait);
             for (id, event) in trace.events().filter(|&(id, _)| happens(id)) {
                 let must_come_first = match event.op {
                     Op::Condition(ConditionOp::Notify, on) => on == condition && wakes_no_other(id),
@@ -568,8 +567,7 @@ impl Predictor for StuckPredictor<'_> {
             return evaluator.ask([(query, goal)], Reorderings::All);
         }
         let mhb = evaluator.subject().engine().mhb();
-        let found =
-            self.search(mhb, candidate, |query| evaluator.answer(query, Reorderings::All));
+        let found = self.search(mhb, candidate, |query| evaluator.answer(query, Reorderings::All));
         found.prove(evaluator)
     }
 

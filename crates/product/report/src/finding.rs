@@ -190,8 +190,16 @@ fn analyses(examined: &Examined<'_>) -> Vec<String> {
         let is_named = |name: &&str| !DEFAULT.contains(name) && !name.starts_with(WHERE_NEEDED);
         return with(ran.into_iter().filter(is_named).collect());
     }
-    let mut options = vec![format!("--only {}", ran[0])];
-    options.extend::<Vec<String>>(with(ran[1..].to_vec()));
+    // A family stands for the analyses of it that run by default.
+    let family = ran[0].split('.').next().unwrap_or(ran[0]);
+    let is_of_family = |name: &&str| name.split('.').next() == Some(family);
+    let own: Vec<&str> = DEFAULT.into_iter().filter(is_of_family).collect();
+    let (only, rest) = match ran.strip_prefix(&own[..]) {
+        Some(rest) if own.len() > 1 => (family, rest),
+        _ => (ran[0], &ran[1..]),
+    };
+    let mut options = vec![format!("--only {only}")];
+    options.extend::<Vec<String>>(with(rest.to_vec()));
     options
 }
 

@@ -313,8 +313,8 @@ fn junit_has_a_failed_test_a_finding_and_a_passed_one_an_analysis_that_finds_not
     });
     expect![[r#"
         <?xml version="1.0" encoding="UTF-8"?>
-        <testsuites name="reweave" tests="5" failures="1" errors="0" skipped="1">
-          <testsuite name="a.std" tests="3" failures="1" errors="0" skipped="0">
+        <testsuites name="reweave" tests="7" failures="1" errors="0" skipped="1">
+          <testsuite name="a.std" tests="4" failures="1" errors="0" skipped="0">
             <testcase classname="races.exact" name="race at /usr/include/b.h:9 and src/a b.c:2:7 (0ef17b28e7df3fda)" file="src/a b.c" line="2" time="0">
               <failure type="race" message="R1 race (witnessed): `w(x)` at src/a b.c:2:7 and `w(x)` at /usr/include/b.h:9 can happen at the same time">R1 race  witnessed  races.exact 0ef17b28e7df3fda
           `w(x)` at src/a b.c:2:7 and `w(x)` at /usr/include/b.h:9 can happen at the same time
@@ -328,13 +328,15 @@ fn junit_has_a_failed_test_a_finding_and_a_passed_one_an_analysis_that_finds_not
           The independent checker accepted the schedule.</failure>
             </testcase>
             <testcase classname="deadlocks.exact" name="nothing found" time="0"/>
+            <testcase classname="deadlocks.stuck" name="nothing found" time="0"/>
             <testcase classname="atomicity.blocks" name="nothing found" time="0"/>
           </testsuite>
-          <testsuite name="b.std" tests="2" failures="0" errors="0" skipped="1">
+          <testsuite name="b.std" tests="3" failures="0" errors="0" skipped="1">
             <testcase classname="races.exact" name="races.exact" time="0">
               <skipped message="incomplete: the work budget was used up"/>
             </testcase>
             <testcase classname="deadlocks.exact" name="nothing found" time="0"/>
+            <testcase classname="deadlocks.stuck" name="nothing found" time="0"/>
           </testsuite>
         </testsuites>
     "#]].assert_eq(&text);

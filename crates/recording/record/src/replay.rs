@@ -79,15 +79,9 @@ pub fn replay(
     let run = run::run(command, collector, &mut observer, &mut control)?;
     let outcome = match run.outcome {
         _ if is_cancelled() => not_confirmed(INTERRUPTED.to_owned()),
-        Some((outcome::CONFIRMED, _)) if plan.shown == Shown::Stuck => match stall.take() {
-            Some(stall) => Outcome::Confirmed {
-                details: format!("the program went through the schedule, and then nobody went on: {stall}"),
-            },
-            None if run.was_ended => {
-                not_confirmed("threads still went on after the schedule".to_owned())
-            }
-            None => not_confirmed("the program ended after the schedule".to_owned()),
-        },
+        Some((outcome::CONFIRMED, _)) if plan.shown == Shown::Stuck => {
+            afterwards(stall.take(), run.was_ended)
+        }
         Some((what, words)) => report(plan, what, &words),
         None if run.recordings.is_empty() => not_confirmed(
             "the program did not load the recorder; was it built with `reweave cc`?".to_owned(),
@@ -103,6 +97,18 @@ pub fn replay(
         }
         (outcome, _) => outcome,
     })
+}
+
+/// What came of a schedule after which nobody goes on: `stall` says who waits, if nobody did.
+fn afterwards(stall: Option<String>, was_ended: bool) -> Outcome {
+    match stall {
+        Some(stall) => {
+            let went = "the program went through the schedule, and then nobody went on";
+            Outcome::Confirmed { details: format!("{went}: {stall}") }
+        }
+        None if was_ended => not_confirmed("threads still went on after the schedule".to_owned()),
+        None => not_confirmed("the program ended after the schedule".to_owned()),
+    }
 }
 
 const fn not_confirmed(reason: String) -> Outcome {

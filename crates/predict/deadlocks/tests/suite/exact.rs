@@ -3,8 +3,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use expect_test::expect;
 use crate::programs::{self, Style};
+use expect_test::expect;
 use proptest::prelude::*;
 use reweave_analysis::{Analysis, Coverage, Finding, Gathered, Guarantee, Settings, Subject};
 use reweave_deadlocks::exact::{Deadlock, Deadlocks, ExactDeadlocks, Reorderings, deadlocks};
@@ -17,16 +17,16 @@ use reweave_trace::{Checker, EventId, Goal, Op, OpKind, Trace, TraceBuilder};
 const STATES_MAX: usize = 200_000;
 
 /// One deadlock of each pattern.
-pub fn grouped() -> Settings {
+pub(crate) fn grouped() -> Settings {
     Settings::default()
 }
 
 /// Every deadlock.
-pub fn ungrouped() -> Settings {
+pub(crate) fn ungrouped() -> Settings {
     Settings { all: true, ..Settings::default() }
 }
 
-pub fn examine(trace: &Trace, reorderings: Reorderings, settings: &Settings) -> Deadlocks {
+pub(crate) fn examine(trace: &Trace, reorderings: Reorderings, settings: &Settings) -> Deadlocks {
     deadlocks(&Subject::new(trace), reorderings, settings)
 }
 
@@ -35,7 +35,7 @@ fn numbers(events: &[EventId]) -> Vec<u32> {
 }
 
 /// The sets of blocked acquires by `reorderings`, by number.
-pub fn sets(trace: &Trace, reorderings: Reorderings) -> Vec<Vec<u32>> {
+pub(crate) fn sets(trace: &Trace, reorderings: Reorderings) -> Vec<Vec<u32>> {
     let all = examine(trace, reorderings, &ungrouped());
     assert_eq!(all.truncated, None);
     let mut sets: Vec<Vec<u32>> = all.found.iter().map(|found| numbers(&found.blocked())).collect();
@@ -43,7 +43,7 @@ pub fn sets(trace: &Trace, reorderings: Reorderings) -> Vec<Vec<u32>> {
     sets
 }
 
-pub fn run(trace: &Trace, settings: &Settings) -> (Vec<Finding>, Coverage) {
+pub(crate) fn run(trace: &Trace, settings: &Settings) -> (Vec<Finding>, Coverage) {
     let mut sink = Gathered::default();
     let coverage = ExactDeadlocks.run(&Subject::new(trace), settings, &mut sink);
     (sink.findings, coverage)
@@ -62,7 +62,7 @@ fn at_one_location(trace: &Trace) -> Trace {
 }
 
 /// The same trace as a recorder of programs gives it, which says which acquires would have waited.
-pub fn with_requested_waits(trace: &Trace) -> Trace {
+pub(crate) fn with_requested_waits(trace: &Trace) -> Trace {
     let mut builder = TraceBuilder::new();
     *builder.names() = trace.names().clone();
     for (_, event) in trace.events() {

@@ -73,7 +73,7 @@ fn sections_speak_of_single_commands() {
     let hb = folder.run(&["races", "race.std", "--format", "json"]).expect(66).json();
     assert_eq!(hb["coverage"][0]["analysis"], "races.hb");
     let report = check(&folder, &["--format", "json"]).expect(66).json();
-    assert_eq!(report["coverage"][3]["analysis"], "determinism.strict");
+    assert_eq!(report["coverage"][4]["analysis"], "determinism.strict");
     assert_eq!(report["settings"]["all"], true);
     // What is explained is found as `check` finds it.
     let names = report["findings"].as_array().unwrap().iter().map(|it| it["id"].as_str().unwrap());

@@ -84,7 +84,7 @@ fn a_window_goes_with_cp_alone() {
 #[test]
 fn a_deadlock_names_each_blocked_acquire() {
     let report = report(CROSSED, &["deadlocks"], 66);
-    assert_eq!(analyses(&report), ["deadlocks.exact"]);
+    assert_eq!(analyses(&report), ["deadlocks.exact", "deadlocks.stuck"]);
     let finding = &report["findings"][0];
     assert_eq!((&finding["id"], &finding["kind"]), (&"D1".into(), &"deadlock".into()));
     assert_eq!(finding["witness"], json!({ "schedule": [1, 5], "then": [2, 6] }));
@@ -104,13 +104,13 @@ fn blocks_are_what_is_marked_and_with_sections_every_critical_section_too() {
 }
 
 #[test]
-fn check_runs_all_three_and_more_on_request() {
-    let three = ["races.exact", "deadlocks.exact", "atomicity.blocks"];
-    assert_eq!(analyses(&report(CLEAN, &["check"], 0)), three);
+fn check_runs_the_defaults_and_more_on_request() {
+    let defaults = ["races.exact", "deadlocks.exact", "deadlocks.stuck", "atomicity.blocks"];
+    assert_eq!(analyses(&report(CLEAN, &["check"], 0)), defaults);
     let more = report(CLEAN, &["check", "--with", "atomicity.sections", "--with", "races.hb"], 0);
     let names = analyses(&more);
     assert!(names.contains(&"atomicity.sections") && names.contains(&"races.hb"), "{names:?}");
-    assert_eq!(analyses(&report(CLEAN, &["check", "--only", "deadlocks"], 0)), three[1..2]);
+    assert_eq!(analyses(&report(CLEAN, &["check", "--only", "deadlocks"], 0)), defaults[1..3]);
     let kinds = |trace: &str| report(trace, &["check"], 66)["findings"][0]["kind"].clone();
     assert_eq!([kinds(CROSSED), kinds(HANDED)], ["deadlock", "race"]);
 }

@@ -144,8 +144,8 @@ fn waits_on_conditions_are_seen_with_their_ends() {
         expect![[r#"
             main
               45: req(m) acq(m)
-              47: rel(m) wait(c) timeout(c) acq(m)
-              49: rel(m) wait(c) timeout(c) acq(m)
+              47: timed rel(m) wait(c) timeout(c) acq(m)
+              49: timed rel(m) wait(c) timeout(c) acq(m)
               50: fork(T1)
               51: r(stage)=0 rel(m) wait(back) wake(back) acq(m) r(stage)=1
               52: w(stage)=2
@@ -166,10 +166,10 @@ fn waits_on_conditions_are_seen_with_their_ends() {
               29: r(stage)=1 rel(m) wait(c) wake(c) acq(m) r(stage)=2
               30: w(stage)=3
               31: notify(back)
-              33: r(stage)=3 rel(m) wait(c) wake(c) acq(m) r(stage)=4
+              33: r(stage)=3 timed rel(m) wait(c) wake(c) acq(m) r(stage)=4
               34: w(stage)=5
               35: notifyall(back)
-              37: r(stage)=5 rel(m) wait(c) wake(c) acq(m) r(stage)=6
+              37: r(stage)=5 timed rel(m) wait(c) wake(c) acq(m) r(stage)=6
               38: rel(m)
         "#]],
     );
@@ -225,7 +225,7 @@ fn threads_of_the_c_standard_are_seen() {
               55: aw.release(flag)
               56: req(timed) acq(timed) aw.relaxed(timed.taken_by_main)
               57: req(plain) acq(plain)
-              59: rel(plain) wait(c) timeout(c) acq(plain) r(memory#5+6) r(memory#6)
+              59: timed rel(plain) wait(c) timeout(c) acq(plain) r(memory#5+6) r(memory#6)
               60: fork(T1)
               61: r(ready)=0 rel(plain) wait(c) wake(c) acq(plain) r(ready)=1
               62: rel(plain)
@@ -276,15 +276,16 @@ fn threads_of_the_cpp_standard_are_seen() {
               59: rel(shared)
               62: req(m) acq(m)
               63: r(ready)=0 rel(m) wait(c) wake(c) acq(m) r(ready)=1
-              64: rel(m) wait(c) timeout(c) acq(m)
+              64: timed rel(m) wait(c) timeout(c) acq(m)
               65: rel(m)
+              66: join(T1)
               68: req(nested) acq(nested)
               69: req(nested) acq(nested)
               70: req(m) acq(m) acq(timed)
               71: rel(m) rel(timed) rel(nested) rel(nested)
               72: acq(timed) r(memory#2+7) r(memory#7)
               73: rel(timed)
-              75: r(memory#2+7) r(memory#7)
+              75: join(T2) r(memory#2+7) r(memory#7)
             T1
               38: ar.acquire(flag)
               40: req(m) acq(m)

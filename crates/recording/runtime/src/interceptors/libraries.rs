@@ -118,7 +118,7 @@ impl Call {
 
 /// Whether what decides that code at `code` waits is recorded: the code is, or it is a function of the C++
 /// library, which waits for whoever calls it.
-pub fn checks_are_seen(code: u64) -> bool {
+pub unsafe fn checks_are_seen(code: u64) -> bool {
     objects::is_instrumented(code) || objects::is_in_cxx_library(code)
 }
 

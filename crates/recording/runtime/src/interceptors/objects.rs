@@ -157,9 +157,9 @@ pub fn is_instrumented(code: u64) -> bool {
 }
 
 /// Whether `code` is in the C++ library.
-pub fn is_in_cxx_library(code: u64) -> bool {
+pub unsafe fn is_in_cxx_library(code: u64) -> bool {
     find(code).is_some_and(|object| {
-        let name = file_name(unsafe { object.path() }.to_bytes());
+        let name = file_name(object.path().to_bytes());
         [&b"libstdc++.so"[..], b"libc++.so"].iter().any(|start| name.starts_with(start))
     })
 }
