@@ -30,7 +30,7 @@ use std::io::{self, Write};
 use reweave_base::Id;
 use reweave_trace::{
     BarrierId, EndKind, Event, EventId, FRAME_SEPARATOR, MemoryOrder, NameKind, OpCode, OpKind,
-    RunEnd, SemaphoreId, ThreadEnd, Trace, TraceBuilder, VarId,
+    Misuse, MisuseKind, RunEnd, SemaphoreId, ThreadEnd, Trace, TraceBuilder, VarId,
 };
 use serde::{Deserialize, Serialize};
 
@@ -88,6 +88,21 @@ struct Record<'a> {
     text: Option<Text<'a>>,
     #[serde(borrow, skip_serializing_if = "Option::is_none")]
     threads: Option<Vec<Stopped<'a>>>,
+    #[serde(borrow, skip_serializing_if = "Vec::is_empty")]
+    misuses: Vec<Misused<'a>>,
+}
+
+/// What a program must not do, and did.
+#[derive(Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+struct Misused<'a> {
+    #[serde(borrow)]
+    kind: Text<'a>,
+    event: u32,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    other: Option<u32>,
+    #[serde(borrow)]
+    text: Text<'a>,
 }
 
 /// Where a thread was when the run ended.
@@ -145,10 +160,12 @@ impl LineFormat for JsonLines {
                 builder.declare_initial(var, initial);
             }
             Record { events: Some(0), .. } if record.has_keys(1) => {}
-            Record { ended: Some(kind), text: Some(text), threads: Some(threads), .. }
-                if record.has_keys(3) =>
+            Record {
+                ended: Some(ref kind), text: Some(ref text), threads: Some(ref threads), ..
+            }
+                if record.has_keys(3 + usize::from(!record.misuses.is_empty())) =>
             {
-                let run_end = run_end(&kind.0, &text.0, &threads);
+                let run_end = run_end(&kind.0, &text.0, threads, &record.misuses);
                 builder.set_run_end(run_end.ok_or_else(|| {
                     ReadErrorKind::Malformed(format!(
                         "expected how the run ended, such as `hang`, and threads with the numbers of \
@@ -164,13 +181,27 @@ impl LineFormat for JsonLines {
 }
 
 /// How the run ended, if that is what these say.
-fn run_end(kind: &str, text: &str, threads: &[Stopped<'_>]) -> Option<RunEnd> {
+fn run_end(
+    kind: &str,
+    text: &str,
+    threads: &[Stopped<'_>],
+    misuses: &[Misused<'_>],
+) -> Option<RunEnd> {
     let thread = |stopped: &Stopped<'_>| {
         let state = stopped.state.0.clone().into_owned();
         EventId::from_number(stopped.event).map(|event| ThreadEnd { event, state })
     };
     let threads = threads.iter().map(thread).collect::<Option<_>>()?;
-    Some(RunEnd { kind: EndKind::named(kind)?, text: text.to_owned(), threads })
+    let misuse = |misused: &Misused<'_>| {
+        Some(Misuse {
+            kind: MisuseKind::named(&misused.kind.0)?,
+            event: EventId::from_number(misused.event)?,
+            other: misused.other.map(|number| EventId::from_number(number).ok_or(())).transpose().ok()?,
+            text: misused.text.0.clone().into_owned(),
+        })
+    };
+    let misuses = misuses.iter().map(misuse).collect::<Option<_>>()?;
+    Some(RunEnd { kind: EndKind::named(kind)?, text: text.to_owned(), threads, misuses })
 }
 
 fn not_a_record(line: &[u8], error: &serde_json::Error) -> ReadErrorKind {
@@ -207,6 +238,7 @@ impl Record<'_> {
             self.ended.is_some(),
             self.text.is_some(),
             self.threads.is_some(),
+            !self.misuses.is_empty(),
         ];
         present.into_iter().filter(|&is| is).count() == count
     }
@@ -227,6 +259,7 @@ impl Record<'_> {
             self.ended.is_some(),
             self.text.is_some(),
             self.threads.is_some(),
+            !self.misuses.is_empty(),
         ];
         if declares.contains(&true) {
             return Err(malformed(
@@ -305,10 +338,17 @@ pub fn write(trace: &Trace, out: &mut dyn Write) -> io::Result<()> {
             event: thread.event.number(),
             state: Text(Cow::Borrowed(&thread.state)),
         });
+        let misuses = run_end.misuses.iter().map(|misuse| Misused {
+            kind: Text(Cow::Borrowed(misuse.kind.as_str())),
+            event: misuse.event.number(),
+            other: misuse.other.map(EventId::number),
+            text: Text(Cow::Borrowed(&misuse.text)),
+        });
         let record = Record {
             ended: text(run_end.kind.as_str()),
             text: text(&run_end.text),
             threads: Some(threads.collect()),
+            misuses: misuses.collect(),
             ..Record::default()
         };
         write_record(&mut sink, &record)?;

@@ -80,7 +80,7 @@ fn ended(kind: EndKind) -> Trace {
         event: EventId::from_number(number).unwrap(),
         state: format!("waits for lock {number}"),
     });
-    builder.set_run_end(RunEnd { kind, text: "größer".into(), threads: threads.into() });
+    builder.set_run_end(RunEnd { kind, text: "größer".into(), threads: threads.into(), misuses: Vec::new() });
     builder.finish().unwrap()
 }
 
@@ -104,7 +104,7 @@ fn an_end_of_the_run_that_speaks_of_events_that_are_not_there_names_no_thread() 
     let mut builder = TraceBuilder::new();
     let event = EventId::from_number(9).unwrap();
     let threads = vec![ThreadEnd { event, state: String::new() }];
-    builder.set_run_end(RunEnd { kind: EndKind::Hang, text: String::new(), threads });
+    builder.set_run_end(RunEnd { kind: EndKind::Hang, text: String::new(), threads, misuses: Vec::new() });
     let trace = builder.finish().unwrap();
     let threads = trace.run_end().map(|run_end| run_end.threads.len());
     assert_eq!(threads, Some(0));

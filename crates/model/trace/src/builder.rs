@@ -329,6 +329,8 @@ impl TraceBuilder {
         let count = self.columns.len();
         if let Some(run_end) = &mut self.run_end {
             run_end.threads.retain(|thread| thread.event.index() < count);
+            let is_known = |event: EventId| event.index() < count;
+            run_end.misuses.retain(|it| is_known(it.event) && it.other.is_none_or(is_known));
         }
         Trace {
             names: self.names,

@@ -85,6 +85,65 @@ pub struct RunEnd {
     pub text: String,
     /// The threads that are stuck or at fault; of a run that ended otherwise, those that still ran.
     pub threads: Vec<ThreadEnd>,
+    /// What the program did on the way that it must not do.
+    pub misuses: Vec<Misuse>,
+}
+
+/// What a program must not do with locks, conditions and threads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum MisuseKind {
+    /// A lock is released that nobody holds.
+    ReleaseNotHeld,
+    /// A lock is released that another thread holds.
+    ReleaseOfOthers,
+    /// A lock is destroyed while it is held.
+    DestroyHeld,
+    /// A wait on a condition begins without its lock.
+    WaitWithoutLock,
+    /// A thread ended that was neither joined nor detached.
+    ThreadLeak,
+}
+
+impl MisuseKind {
+    /// Every kind, by its number in files.
+    pub const ALL: [Self; 5] = [
+        Self::ReleaseNotHeld,
+        Self::ReleaseOfOthers,
+        Self::DestroyHeld,
+        Self::WaitWithoutLock,
+        Self::ThreadLeak,
+    ];
+
+    /// How formats spell it.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::ReleaseNotHeld => "release-not-held",
+            Self::ReleaseOfOthers => "release-of-others",
+            Self::DestroyHeld => "destroy-held",
+            Self::WaitWithoutLock => "wait-without-lock",
+            Self::ThreadLeak => "thread-leak",
+        }
+    }
+
+    /// The kind that is spelled `name`.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.as_str() == name)
+    }
+}
+
+/// Something that a program must not do, and did.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Misuse {
+    /// What it is.
+    pub kind: MisuseKind,
+    /// Where it was done.
+    pub event: EventId,
+    /// What makes it wrong: who holds the lock, or what the thread did last.
+    pub other: Option<EventId>,
+    /// What was done, after the name of the thread: `releases m, which nobody holds`.
+    pub text: String,
 }
 
 /// Where a thread was when the run ended.

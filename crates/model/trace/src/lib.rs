@@ -52,7 +52,7 @@ use reweave_op as op;
 pub use builder::TraceBuilder;
 pub use certify::{certify, certify_order};
 pub use columns::{Columns, Event, Values};
-pub use ending::{EndKind, RunEnd, ThreadEnd};
+pub use ending::{EndKind, Misuse, MisuseKind, RunEnd, ThreadEnd};
 pub use flow::{Extent, Flow, Instance, InstanceId, StaticBlock, StaticBlockId, Step};
 pub use monitor::{IllFormed, Monitor, Violation};
 pub use names::{

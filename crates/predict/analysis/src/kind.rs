@@ -129,6 +129,27 @@ kinds! {
               up and use it.",
         needs_accesses: true,
     };
+    /// Locks, conditions or threads that the recorded run misused.
+    Misuse: KindInfo {
+        name: "misuse",
+        letter: 'M',
+        rule: "LockMisuse",
+        weaknesses: &[667, 764, 765, 772, 832],
+        summary: "The recorded run misused a lock, a condition or a thread.",
+        description: "A mutex was released or waited with that its thread did not hold, or destroyed while \
+                      it was held; or a thread was neither joined nor detached. Nothing is predicted: it \
+                      happened, at the events that are named.",
+        why: &[
+            "POSIX, C and C++ do not say what happens if a thread releases a mutex that it does not hold, waits \
+             on a condition with one, or destroys one that is held. It may work with this library, and \
+             not with the next one; the lock does not guard what it should.",
+            "A thread that ends and is neither joined nor detached keeps its memory as long as the program runs.",
+        ],
+        fix: "Release a mutex in the thread that acquired it, once for each time; to let one thread wait for \
+              another, use a semaphore or a condition. Destroy it when nobody can use it any more. Join each \
+              thread, or detach it.",
+        needs_accesses: false,
+    };
     /// Two conflicting accesses at once.
     Race: KindInfo {
         name: "race",
@@ -222,8 +243,8 @@ impl Kind {
             Self::Predicate => matches!(goal, Goal::Reaches(_) | Goal::Race(..)),
             Self::Nondeterminism => matches!(goal, Goal::Sees { .. } | Goal::Leaves { .. }),
             Self::Stuck => matches!(goal, Goal::Stuck(_)),
-            // It happened in the recorded run, and needs no other.
-            Self::Failure => false,
+            // These happened in the recorded run, and need no other.
+            Self::Failure | Self::Misuse => false,
         }
     }
 

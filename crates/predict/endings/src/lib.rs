@@ -1,7 +1,9 @@
-//! How the recorded run itself ended: threads that wait for ever, crashes, failed assertions.
+//! How the recorded run itself ended, and what it did on the way that it must not do: threads that wait for
+//! ever, crashes, failed assertions; misuse of locks, conditions and threads.
 //!
 //! Nothing is predicted here. The recorder wrote how the run ended ([`RunEnd`]), and a run that ended
-//! badly is a finding of its own: it happened. There is at most one for a trace.
+//! badly is a finding of its own: it happened. There is at most one for a trace. Misuse at the same code
+//! locations is one finding.
 //!
 //! ```
 //! use reweave_analysis::{Analysis as _, Gathered, Settings, Subject};
@@ -14,7 +16,7 @@
 //! let state = "waits for lock m, which it holds itself".to_owned();
 //! let event = EventId::from_number(1).expect("there is one");
 //! let threads = vec![ThreadEnd { event, state }];
-//! builder.set_run_end(RunEnd { kind: EndKind::SelfDeadlock, text: String::new(), threads });
+//! builder.set_run_end(RunEnd { kind: EndKind::SelfDeadlock, text: String::new(), threads, misuses: Vec::new() });
 //! let trace = builder.finish()?;
 //!
 //! let mut found = Gathered::default();
@@ -27,10 +29,11 @@ use reweave_analysis::{
     Analysis, Coverage, Detail, Evidence, Finding, Guarantee, Info, Kind, Layer, Settings, Sink,
     Subject, located,
 };
-use reweave_trace::{EndKind, RunEnd, ThreadEnd, Trace};
+use reweave_base::FxHashMap;
+use reweave_trace::{EndKind, Misuse, MisuseKind, RunEnd, ThreadEnd, Trace};
 
 /// Every analysis of this family.
-pub const ANALYSES: &[&dyn Analysis] = &[&Failed, &Stuck];
+pub const ANALYSES: &[&dyn Analysis] = &[&Failed, &Stuck, &Misused];
 
 /// The family of these analyses.
 pub const FAMILY: &str = "endings";
@@ -42,6 +45,10 @@ pub struct Stuck;
 /// A crash or a failed assertion of the recorded run.
 #[derive(Clone, Copy, Debug)]
 pub struct Failed;
+
+/// Misuse of locks, conditions and threads in the recorded run.
+#[derive(Clone, Copy, Debug)]
+pub struct Misused;
 
 const STUCK: Info = Info {
     name: "endings.stuck",
@@ -58,6 +65,13 @@ const FAILED: Info = Info {
     name: "endings.failure",
     kind: Kind::Failure,
     summary: "a crash or a failed assertion in the recorded run itself",
+    ..STUCK
+};
+
+const MISUSED: Info = Info {
+    name: "endings.misuse",
+    kind: Kind::Misuse,
+    summary: "locks, conditions and threads that the recorded run itself misused",
     ..STUCK
 };
 
@@ -85,6 +99,7 @@ impl Analysis for Failed {
 #[must_use]
 pub fn applies(info: &Info, trace: &Trace) -> bool {
     trace.run_end().is_some_and(|run_end| match info.kind {
+        Kind::Misuse => !run_end.misuses.is_empty(),
         Kind::Failure => run_end.kind.is_failure(),
         _ => run_end.kind.is_stuck(),
     })
@@ -109,6 +124,48 @@ fn report(
         });
     }
     Coverage { analysis: info.name, truncated: None, counters: Vec::new() }
+}
+
+impl Analysis for Misused {
+    fn info(&self) -> &'static Info {
+        &MISUSED
+    }
+
+    fn run(&self, subject: &Subject<'_>, _: &Settings, sink: &mut dyn Sink) -> Coverage {
+        let trace = subject.trace();
+        let mut findings: Vec<Finding> = Vec::new();
+        let mut places: FxHashMap<(MisuseKind, Vec<&str>), usize> = FxHashMap::default();
+        for misuse in trace.run_end().map_or(&[][..], |run_end| &run_end.misuses) {
+            let finding = misused(trace, misuse);
+            let key = (misuse.kind, finding.locations(trace));
+            let at = *places.entry(key).or_insert(findings.len());
+            match findings.get_mut(at) {
+                Some(known) => known.count += 1,
+                None => findings.push(finding),
+            }
+        }
+        for finding in findings {
+            if sink.found(finding).is_break() {
+                break;
+            }
+        }
+        Coverage { analysis: MISUSED.name, truncated: None, counters: Vec::new() }
+    }
+}
+
+fn misused(trace: &Trace, misuse: &Misuse) -> Finding {
+    let (names, event) = (trace.names(), trace.event(misuse.event));
+    let place = located(names.location(event.site));
+    let message = format!("{} {}{place}", names.threads.name(event.thread), misuse.text);
+    Finding {
+        analysis: MISUSED.name,
+        kind: MISUSED.kind,
+        events: [misuse.event].into_iter().chain(misuse.other).collect(),
+        message,
+        count: 1,
+        evidence: Evidence::Observed,
+        detail: Detail::None,
+    }
 }
 
 /// What happened, in a sentence.

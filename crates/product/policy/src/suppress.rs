@@ -4,8 +4,9 @@
 //! blank lines and lines that start with `#` are skipped. A [`Pattern`] is matched against the
 //! functions and source files of the call stack at each event of the finding, the variables and
 //! locks, and the module (the executable or shared library) that the event is in. `race_top` looks
-//! only at the innermost call, `called_from_lib` only at the module. `thread`, `signal` and `mutex`
-//! name faults that only ThreadSanitizer reports; they are accepted and match nothing.
+//! only at the innermost call, `called_from_lib` only at the module. `mutex` and `thread` are
+//! ThreadSanitizer's words for `misuse`. `signal` names faults that only ThreadSanitizer reports; it is
+//! accepted and matches nothing.
 //!
 //! Our own kinds are `atomicity`, `predicate` and `nondeterminism`, and `fingerprint`,
 //! which names one finding by the start of its fingerprint.
@@ -41,8 +42,8 @@ enum Target {
 const TARGETS: [(&str, Target); 6] = [
     ("race_top", Target::RaceTop),
     ("called_from_lib", Target::CalledFromLib),
-    ("mutex", Target::Unsupported),
-    ("thread", Target::Unsupported),
+    ("mutex", Target::Of(Kind::Misuse)),
+    ("thread", Target::Of(Kind::Misuse)),
     ("signal", Target::Unsupported),
     ("fingerprint", Target::Fingerprint),
 ];

@@ -134,7 +134,7 @@ fn ended(kind: EndKind) -> Trace {
     builder.push(thread, Op::Marker(Marker::Branch), site);
     let event = EventId::from_number(1).expect("events are numbered from 1");
     let threads = vec![ThreadEnd { event, state: "waits".into() }];
-    builder.set_run_end(RunEnd { kind, text: String::new(), threads });
+    builder.set_run_end(RunEnd { kind, text: String::new(), threads, misuses: Vec::new() });
     builder.finish().expect("the trace is well formed")
 }
 

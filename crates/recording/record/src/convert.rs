@@ -34,6 +34,7 @@ mod attempts;
 mod descriptors;
 mod ending;
 mod events;
+mod misuses;
 mod names;
 mod rules;
 mod scan;
@@ -67,6 +68,7 @@ use crate::tasks::WithTasks;
 use crate::watchdog::Process;
 use attempts::Attempts;
 use events::{Memory, Objects, Waiting};
+use misuses::Misuses;
 use names::{Context, Contexts, Stack, legal_site};
 use rules::{Impossible, Rules};
 use scan::{Ahead, FirstPass, MAIN, cells_with_unknown_writers};
@@ -225,6 +227,7 @@ struct Pass<'a> {
     modules: FxHashMap<String, ModuleId>,
     /// Who waits for what.
     waits: Process,
+    misuses: Misuses,
     /// Who did something last.
     last_thread: Option<u32>,
     /// Whether memory is as the program found it when it started: not in a process that was forked.
@@ -268,6 +271,7 @@ fn run<S: Stream>(
         code_ids: FxHashMap::default(),
         modules: FxHashMap::default(),
         waits: Process::recognized(),
+        misuses: Misuses::default(),
         last_thread: None,
         is_fresh: true,
         summary,
@@ -354,6 +358,10 @@ impl Pass<'_> {
             }
             // No plan counts these.
             Kind::Block | Kind::Unblock | Kind::Interrupted | Kind::Argument => return Ok(()),
+            Kind::Detach => {
+                self.misuses.release(event.address as u32);
+                return Ok(());
+            }
             _ => {}
         }
         let logged = state.logged.entry(event.code).or_default();
@@ -367,6 +375,7 @@ impl Pass<'_> {
         };
         match event.kind {
             Kind::Escaped => self.summary.escaped += 1,
+            Kind::End => self.misuses.end(number),
             Kind::Begin if event.extra.is_some() => self.is_fresh = false,
             Kind::Maps => {
                 self.symbols.maps(event.address);

@@ -598,16 +598,18 @@ pub unsafe fn acquired(entry: &Entry, lock: usize, flags: u16, result: c_int) ->
     result
 }
 
-/// Waits on a condition by `wait`, which releases `mutex` meanwhile.
+/// Waits on a condition by `wait`, which releases `mutex` meanwhile, and answers `timed_out` after its time, if
+/// `flags` say that it has one.
 pub unsafe fn wait_on(
     entry: &Entry,
     condition: usize,
     mutex: usize,
-    (timed_out, is_timed): (c_int, bool),
+    (timed_out, flags): (c_int, u16),
     wait: impl FnOnce() -> c_int,
 ) -> c_int {
-    let timed = if is_timed { flag::TIMED_OUT } else { 0 };
-    let flags = timed | if libraries::checks_are_seen(entry.code) { 0 } else { flag::ASSUMED };
+    let is_timed = flags & flag::TIMED_OUT != 0;
+    let unseen = if libraries::checks_are_seen(entry.code) { 0 } else { flag::ASSUMED };
+    let flags = flags | unseen;
     let operands = Operands { flags, extra: Some(mutex as u64), ..Operands::default() };
     entry.log_with(Kind::Wait, condition as u64, operands);
     replay::released(entry.thread, mutex as u64);

@@ -73,6 +73,9 @@ pub mod flag {
     /// A plain read of a volatile variable. The runtime logs it as an atomic one; it becomes a
     /// [`super::Kind::Read`] when it is decoded.
     pub const VOLATILE: u16 = 8192;
+    /// A mutex is released or waited with that the thread does not hold, or destroyed while it is held: with
+    /// [`TRY`], another thread holds it.
+    pub const MISUSE: u16 = 16384;
 }
 
 /// What a thread waits for, in [`Kind::Block`].
@@ -262,13 +265,13 @@ kinds! {
     LockRequest,
     /// The lock at `address` was taken; flags `SHARED`, `TRY`, `ASKED`.
     Lock,
-    /// The lock at `address` is about to be released, in the mode in which it was taken.
+    /// The lock at `address` is about to be released, in the mode in which it was taken; flag `MISUSE`.
     Unlock,
     /// The lock at `address` was found taken by a thread that goes on without it; flag `SHARED`.
     LockBusy,
     /// A lock starts its life at `address`; flag `RECURSIVE`.
     LockInit,
-    /// The lock at `address` ends its life.
+    /// The lock at `address` ends its life; flag `MISUSE`.
     LockDestroy,
     /// Thread number `address` is about to be created.
     Fork,
@@ -282,7 +285,7 @@ kinds! {
     /// The last event of a thread.
     End,
     /// About to wait on the condition at `address`, releasing the lock `extra`; flags `TIMED_OUT`,
-    /// `ASSUMED`.
+    /// `ASSUMED`, `MISUSE`.
     Wait,
     /// The wait on `address` is over and the lock `extra` taken again; flag `TIMED_OUT`.
     Wake,
@@ -374,6 +377,8 @@ kinds! {
     /// A call of a library that was not rebuilt had the argument `address`, perhaps an object: the
     /// library may have read what is there by now. No plan counts it.
     Argument,
+    /// Nobody is to join thread number `address`. No plan counts it.
+    Detach,
 }
 
 impl Kind {

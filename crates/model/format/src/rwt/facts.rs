@@ -1,7 +1,8 @@
 //! What a trace says beside its events: how the run ended, and what variables held at its start.
 //!
 //! ```text
-//! run end  = kind: u8, text, count: varint, (event number: varint, text)*
+//! run end  = kind: u8, text, count: varint, (event number: varint, text)*, misuse*
+//! misuse   = kind: u8, event number: varint, other event number or 0: varint, text
 //! text     = length: varint, bytes
 //! initials = (place: varint, value: varint)*
 //! ```
@@ -9,7 +10,7 @@
 //! A value is the 64 bits of a signed number, its sign in the lowest bit.
 
 use reweave_base::Id as _;
-use reweave_trace::{EndKind, EventId, RunEnd, ThreadEnd, VarId};
+use reweave_trace::{EndKind, EventId, Misuse, MisuseKind, RunEnd, ThreadEnd, VarId};
 
 use super::{push_varint, take_varint};
 
@@ -21,6 +22,13 @@ pub(super) fn write_run_end(run_end: &RunEnd) -> Vec<u8> {
     for thread in &run_end.threads {
         push_varint(&mut bytes, u64::from(thread.event.number()));
         push_text(&mut bytes, &thread.state);
+    }
+    for misuse in &run_end.misuses {
+        let number = MisuseKind::ALL.iter().position(|&kind| kind == misuse.kind).unwrap_or(0);
+        bytes.push(number as u8);
+        push_varint(&mut bytes, u64::from(misuse.event.number()));
+        push_varint(&mut bytes, misuse.other.map_or(0, |event| u64::from(event.number())));
+        push_text(&mut bytes, &misuse.text);
     }
     bytes
 }
@@ -36,15 +44,24 @@ pub(super) fn read_run_end(bytes: &[u8]) -> Result<RunEnd, String> {
     }
     let mut threads = Vec::with_capacity(count);
     for _ in 0..count {
-        let number = u32::try_from(take_varint(&mut rest)?).ok().and_then(EventId::from_number);
-        let event = number.ok_or("a thread without a last event")?;
+        let event = take_event(&mut rest)?.ok_or("a thread without a last event")?;
         threads.push(ThreadEnd { event, state: take_text(&mut rest)? });
     }
-    if rest.is_empty() {
-        Ok(RunEnd { kind: *kind, text, threads })
-    } else {
-        Err("bytes after the end of the run".into())
+    let mut misuses = Vec::new();
+    while let Some((&number, after)) = rest.split_first() {
+        rest = after;
+        let kind = *MisuseKind::ALL.get(number as usize).ok_or("a misuse of unknown kind")?;
+        let event = take_event(&mut rest)?.ok_or("a misuse without an event")?;
+        let other = take_event(&mut rest)?;
+        misuses.push(Misuse { kind, event, other, text: take_text(&mut rest)? });
     }
+    Ok(RunEnd { kind: *kind, text, threads, misuses })
+}
+
+/// The event that a number stands for; none for 0.
+fn take_event(bytes: &mut &[u8]) -> Result<Option<EventId>, String> {
+    let number = u32::try_from(take_varint(bytes)?).map_err(|_| "a number of no event")?;
+    Ok(EventId::from_number(number))
 }
 
 fn push_text(bytes: &mut Vec<u8>, text: &str) {

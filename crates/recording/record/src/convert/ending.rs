@@ -50,11 +50,13 @@ impl Pass<'_> {
                 Some(threads) if exit.is_hang => self.hung(&threads)?,
                 _ => {
                     let kind = if exit.is_stopped { EndKind::Stopped } else { EndKind::Exited };
-                    RunEnd { kind, text: String::new(), threads: self.still_running() }
+                    RunEnd { kind, text: String::new(), threads: self.still_running(), misuses: Vec::new() }
                 }
             },
         };
-        self.sink.end(run_end);
+        let is_whole = run_end.kind == EndKind::Exited;
+        let misuses = self.take_misuses(is_whole);
+        self.sink.end(RunEnd { misuses, ..run_end });
         Ok(())
     }
 
@@ -93,7 +95,7 @@ impl Pass<'_> {
             "" => signal_name(failure.signal),
             text => text.to_owned(),
         };
-        Ok(RunEnd { kind, text, threads })
+        Ok(RunEnd { kind, text, threads, misuses: Vec::new() })
     }
 
     fn deadlocked(&mut self, waits: &[Wait]) -> io::Result<RunEnd> {
@@ -120,7 +122,7 @@ impl Pass<'_> {
             let event = self.last_event(wait.thread, wait.code, true)?;
             threads.extend(event.map(|event| ThreadEnd { event, state }));
         }
-        Ok(RunEnd { kind, text: String::new(), threads })
+        Ok(RunEnd { kind, text: String::new(), threads, misuses: Vec::new() })
     }
 
     fn hung(&mut self, stuck: &[u32]) -> io::Result<RunEnd> {
@@ -133,7 +135,7 @@ impl Pass<'_> {
             let event = self.last_event(number, code, is_event)?;
             threads.extend(event.map(|event| ThreadEnd { event, state }));
         }
-        Ok(RunEnd { kind: EndKind::Hang, text: String::new(), threads })
+        Ok(RunEnd { kind: EndKind::Hang, text: String::new(), threads, misuses: Vec::new() })
     }
 
     /// What a thread waits for, in the words of the trace.

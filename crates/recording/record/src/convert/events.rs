@@ -359,12 +359,22 @@ impl Pass<'_> {
             Kind::Unlock => return self.release_lock(current),
             Kind::LockBusy => return self.find_taken(current),
             Kind::LockInit | Kind::LockDestroy | Kind::BarrierInit | Kind::SemaphoreInit => {
+                self.misuse_of_destroyed(current)?;
                 self.begin_or_end(&event);
                 return Ok(());
             }
             Kind::Fork if self.first_pass.fork_fails(current.place) => return Ok(()),
-            Kind::Fork => Op::Thread(ThreadOp::Fork, self.thread_id(address as u32)),
-            Kind::Join => Op::Thread(ThreadOp::Join, self.thread_id(address as u32)),
+            Kind::Fork => {
+                let child = self.thread_id(address as u32);
+                if self.emit(current, Op::Thread(ThreadOp::Fork, child), None)? {
+                    self.misuses.fork(current, self.threads[current.thread].last_event);
+                }
+                return Ok(());
+            }
+            Kind::Join => {
+                self.misuses.release(address as u32);
+                Op::Thread(ThreadOp::Join, self.thread_id(address as u32))
+            }
             Kind::Wait => return self.wait(current),
             Kind::Wake => return self.wake(current),
             Kind::Signal => Op::Condition(ConditionOp::Notify, self.condition(address)),
@@ -584,7 +594,9 @@ impl Pass<'_> {
             self.refuse("second acquire of a lock that does not nest");
             return Ok(());
         }
-        if !self.emit(current, Op::Lock(LockOp::Acquire, lock), None)? {
+        if self.emit(current, Op::Lock(LockOp::Acquire, lock), None)? {
+            self.misuses.acquired(lock, self.threads[current.thread].last_event);
+        } else {
             self.objects.refused.insert((thread, lock));
         }
         if let Some(var) = self.objects.handed_over.remove(&lock) {
@@ -599,6 +611,9 @@ impl Pass<'_> {
         let thread = self.thread_id(current.number);
         let hold = self.rules.hold(thread, lock);
         let was_refused = self.objects.refused.remove(&(thread, lock));
+        if hold.is_none() && !was_refused {
+            self.misuse_by_stranger(current, lock, "releases")?;
+        }
         if hold.is_none() && !was_refused && self.hand_over(current, lock)? {
             return Ok(());
         }
@@ -606,14 +621,19 @@ impl Pass<'_> {
         Ok(())
     }
 
-    /// A thread releases a lock that another holds: misuse, but where it works, whoever gets the lock
-    /// next comes after what was done before. Says whether somebody held it.
-    fn hand_over(&mut self, current: &mut Current, lock: LockId) -> io::Result<bool> {
-        let held = |number: &u32| {
+    /// The thread that holds `lock` alone, by its number.
+    pub fn exclusive_holder(&self, lock: LockId) -> Option<u32> {
+        let holds = |number: &u32| {
             let id = self.places.get(number).and_then(|&place| self.threads[place].id);
             id.is_some_and(|id| self.rules.hold(id, lock) == Some(Mode::Exclusive))
         };
-        let Some(holder) = self.places.keys().copied().filter(held).min() else { return Ok(false) };
+        self.places.keys().copied().filter(holds).min()
+    }
+
+    /// A thread releases a lock that another holds: misuse, but where it works, whoever gets the lock
+    /// next comes after what was done before. Says whether somebody held it.
+    fn hand_over(&mut self, current: &mut Current, lock: LockId) -> io::Result<bool> {
+        let Some(holder) = self.exclusive_holder(lock) else { return Ok(false) };
         self.refuse("release of a lock that its thread does not hold");
         let name = format!("{}.handed_over", self.sink.names().locks.name(lock));
         let vars = &mut self.sink.names().vars;
@@ -638,6 +658,9 @@ impl Pass<'_> {
         if let Some(address) = event.extra {
             let lock = self.lock(address);
             let hold = self.rules.hold(thread, lock);
+            if hold.is_none() {
+                self.misuse_by_stranger(current, lock, "waits with")?;
+            }
             if self.emit(current, release(lock, hold), None)? {
                 released = hold.map(|hold| (lock, hold));
             }
@@ -730,6 +753,7 @@ const fn has_no_operation(kind: Kind) -> bool {
                 | Kind::Unblock
                 | Kind::Interrupted
                 | Kind::Argument
+                | Kind::Detach
                 | Kind::Maps
                 | Kind::Park
                 | Kind::OnceDone

@@ -120,6 +120,7 @@ const fn is_no_step(kind: Kind) -> bool {
                 | Kind::Switch
                 | Kind::Escaped
                 | Kind::Argument
+                | Kind::Detach
                 | Kind::Maps
                 | Kind::FutexWait
                 | Kind::FutexAwake

@@ -505,6 +505,7 @@ const fn is_operation(kind: Kind) -> bool {
             | Kind::Maps
             | Kind::Escaped
             | Kind::Argument
+            | Kind::Detach
     )
 }
 

@@ -218,6 +218,7 @@ impl WordLocks {
             | Kind::Switch
             | Kind::Escaped
             | Kind::Argument
+            | Kind::Detach
             | Kind::FutexWait
             | Kind::FutexAwake => Meaning::Other,
             Kind::FutexWake => {

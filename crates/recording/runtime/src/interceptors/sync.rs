@@ -98,6 +98,18 @@ unsafe fn refuses_unlock(mutex: usize) -> bool {
     is_checked && !is_owner(mutex)
 }
 
+/// What a thread that does not hold `mutex` does wrong if it goes by that it does.
+unsafe fn misuse_by_stranger(mutex: usize) -> u16 {
+    let mutex = mutex as *const Mutex;
+    if ptr::read_volatile(&raw const (*mutex).lock) == 0 {
+        flag::MISUSE
+    } else if !is_owner(mutex) {
+        flag::MISUSE | flag::TRY
+    } else {
+        0
+    }
+}
+
 /// Makes a call that sleeps for some time.
 unsafe fn sleeping<R>(entry: &Entry, call: impl FnOnce() -> R) -> R {
     entry.blocking_for(wait::SLEEP, None, call)
@@ -252,9 +264,12 @@ interceptors! {
         entry.log(Kind::LockInit, lock as u64);
         call()
     }
-    fn [pthread_mutex_destroy pthread_spin_destroy pthread_rwlock_destroy](
-        lock: usize,
-    ) -> c_int |entry, call| {
+    fn pthread_mutex_destroy(mutex: usize) -> c_int |entry, call| {
+        let is_held = ptr::read_volatile(&raw const (*(mutex as *const Mutex)).lock) != 0;
+        entry.log_flags(Kind::LockDestroy, mutex as u64, if is_held { flag::MISUSE } else { 0 });
+        call()
+    }
+    fn [pthread_spin_destroy pthread_rwlock_destroy](lock: usize) -> c_int |entry, call| {
         entry.log(Kind::LockDestroy, lock as u64);
         call()
     }
@@ -275,7 +290,7 @@ interceptors! {
     }
     fn pthread_mutex_unlock(mutex: usize) -> c_int |entry, call| {
         if !refuses_unlock(mutex) {
-            entry.log(Kind::Unlock, mutex as u64);
+            entry.log_flags(Kind::Unlock, mutex as u64, misuse_by_stranger(mutex));
         }
         call()
     }
@@ -330,21 +345,23 @@ interceptors! {
 
     // Condition variables.
     fn pthread_cond_wait(condition: usize, mutex: usize) -> c_int |entry, call| {
-        wait_on(&entry, condition, mutex, (TIMED_OUT, false), call)
+        wait_on(&entry, condition, mutex, (TIMED_OUT, misuse_by_stranger(mutex)), call)
     }
     fn pthread_cond_timedwait(condition: usize, mutex: usize, until: usize) -> c_int |entry, call| {
-        wait_on(&entry, condition, mutex, (TIMED_OUT, true), call)
+        let flags = flag::TIMED_OUT | misuse_by_stranger(mutex);
+        wait_on(&entry, condition, mutex, (TIMED_OUT, flags), call)
     }
     fn pthread_cond_clockwait(
         condition: usize, mutex: usize, clock: c_int, until: usize,
     ) -> c_int |entry, call| {
-        wait_on(&entry, condition, mutex, (TIMED_OUT, true), call)
+        let flags = flag::TIMED_OUT | misuse_by_stranger(mutex);
+        wait_on(&entry, condition, mutex, (TIMED_OUT, flags), call)
     }
     fn cnd_wait(condition: usize, mutex: usize) -> c_int |entry, call| {
-        wait_on(&entry, condition, mutex, (C11_TIMED_OUT, false), call)
+        wait_on(&entry, condition, mutex, (C11_TIMED_OUT, 0), call)
     }
     fn cnd_timedwait(condition: usize, mutex: usize, until: usize) -> c_int |entry, call| {
-        wait_on(&entry, condition, mutex, (C11_TIMED_OUT, true), call)
+        wait_on(&entry, condition, mutex, (C11_TIMED_OUT, flag::TIMED_OUT), call)
     }
     fn [pthread_cond_signal cnd_signal](condition: usize) -> c_int |entry, call| {
         entry.log(Kind::Signal, condition as u64);

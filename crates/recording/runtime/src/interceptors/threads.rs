@@ -11,7 +11,7 @@ use core::mem::ManuallyDrop;
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use super::program::log_range;
-use super::{enter_or, handlers, in_library, interceptors};
+use super::{enter_or, handlers, in_library, interceptors, libraries};
 use crate::log::Entry;
 use crate::thread::{self, Thread, life};
 use crate::wire::{Kind, flag, wait};
@@ -142,6 +142,10 @@ unsafe fn creating(
     if is_detached {
         thread::mark(child, life::RELEASED);
     }
+    // What a library does with its threads is its own affair.
+    if is_detached || !libraries::checks_are_seen(entry.code) {
+        entry.log_unplanned(Kind::Detach, u64::from(number), None);
+    }
     // A handler that came before the thread can be recorded would run unseen.
     let blocked = sys::block_signals();
     (*start).blocked = handlers::blocked_signals(entry.thread, blocked);
@@ -256,8 +260,9 @@ pub unsafe fn join<T>(
 }
 
 /// Notes that nobody will join the thread with `handle`.
-pub unsafe fn detach(handle: u64) {
+pub unsafe fn detach(entry: &Entry, handle: u64) {
     if let Some((_, child)) = find(handle) {
+        entry.log_unplanned(Kind::Detach, u64::from((*child).number), None);
         thread::mark(child, life::RELEASED);
     }
 }
@@ -295,7 +300,10 @@ interceptors! {
     ) -> c_int |entry, call| {
         join(&entry, thread, status, true, call)
     }
-    fn [pthread_detach thrd_detach](thread: u64) -> c_int |_entry, call| { detach(thread); call() }
+    fn [pthread_detach thrd_detach](thread: u64) -> c_int |entry, call| {
+        detach(&entry, thread);
+        call()
+    }
 }
 
 /// Joined and detached objects of the C++ library, which forget their threads then: that is written by

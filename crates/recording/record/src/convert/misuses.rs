@@ -1,0 +1,142 @@
+//! What a program must not do with mutexes, conditions and threads, and did.
+//!
+//! The runtime looks at a mutex before it is released, waited with or destroyed, and marks what is wrong; it is
+//! believed where the events say the same. A thread that ended and that nobody joined or detached is a leak,
+//! if a program that was recorded created it.
+
+use std::collections::BTreeMap;
+use std::io;
+
+use reweave_base::{FxHashMap, FxHashSet};
+use reweave_runtime::wire::{Kind, flag};
+use reweave_trace::{EventId, LockId, Marker, Misuse, MisuseKind, Op};
+
+use super::{Current, Pass};
+
+/// How many are kept: more of them say nothing new.
+const MISUSES_MAX: usize = 1000;
+
+/// What is known of misuse so far.
+#[derive(Default)]
+pub struct Misuses {
+    found: Vec<Misuse>,
+    /// Where each lock was acquired last.
+    acquires: FxHashMap<LockId, EventId>,
+    /// Where threads were created that nobody has joined or detached yet.
+    forks: BTreeMap<u32, EventId>,
+    ended: FxHashSet<u32>,
+}
+
+impl Misuses {
+    /// `lock` was acquired at `event`.
+    pub fn acquired(&mut self, lock: LockId, event: Option<EventId>) {
+        self.acquires.extend(event.map(|event| (lock, event)));
+    }
+
+    /// A thread is created at `event`.
+    pub fn fork(&mut self, current: &Current, event: Option<EventId>) {
+        // Members of teams and tasks of OpenMP are not created by the program.
+        if current.event.flags & (flag::MEMBER | flag::TASK) == 0 {
+            self.forks.extend(event.map(|event| (current.event.address as u32, event)));
+        }
+    }
+
+    /// The thread `number` was joined or detached.
+    pub fn release(&mut self, number: u32) {
+        self.forks.remove(&number);
+    }
+
+    /// The thread `number` ended.
+    pub fn end(&mut self, number: u32) {
+        self.ended.insert(number);
+    }
+
+    fn add(&mut self, misuse: Misuse) {
+        if self.found.len() < MISUSES_MAX {
+            self.found.push(misuse);
+        }
+    }
+}
+
+impl Pass<'_> {
+    /// A thread that does not hold `lock` releases it, or `does` something else with it.
+    pub fn misuse_by_stranger(
+        &mut self,
+        current: &mut Current,
+        lock: LockId,
+        does: &str,
+    ) -> io::Result<()> {
+        if current.event.flags & flag::MISUSE == 0 {
+            return Ok(());
+        }
+        let is_others = current.event.flags & flag::TRY != 0;
+        let holder = self.exclusive_holder(lock);
+        if is_others != holder.is_some() {
+            // The holder acquired it out of sight, or released it so.
+            return Ok(());
+        }
+        let kind = match (current.event.kind, holder) {
+            (Kind::Wait, _) => MisuseKind::WaitWithoutLock,
+            (_, None) => MisuseKind::ReleaseNotHeld,
+            (_, Some(_)) => MisuseKind::ReleaseOfOthers,
+        };
+        let who = match holder {
+            Some(number) => {
+                let holder = self.thread_id(number);
+                format!("which {} holds", self.sink.names().threads.name(holder))
+            }
+            None => "which nobody holds".to_owned(),
+        };
+        let text = format!("{does} {}, {who}", self.sink.names().locks.name(lock));
+        let other = holder.and_then(|_| self.misuses.acquires.get(&lock).copied());
+        self.add_misuse(current, kind, other, text)
+    }
+
+    /// A mutex is destroyed while a thread holds it.
+    pub fn misuse_of_destroyed(&mut self, current: &mut Current) -> io::Result<()> {
+        let event = current.event;
+        if event.kind != Kind::LockDestroy || event.flags & flag::MISUSE == 0 {
+            return Ok(());
+        }
+        let lock = self.lock(event.address);
+        let Some(holder) = self.exclusive_holder(lock) else { return Ok(()) };
+        let holder = self.thread_id(holder);
+        let names = self.sink.names();
+        let (lock_name, holder) = (names.locks.name(lock), names.threads.name(holder));
+        let text = format!("destroys {lock_name}, which {holder} holds");
+        let other = self.misuses.acquires.get(&lock).copied();
+        self.add_misuse(current, MisuseKind::DestroyHeld, other, text)
+    }
+
+    /// Adds a misuse at the place of `current`, which gets an event for it.
+    fn add_misuse(
+        &mut self,
+        current: &mut Current,
+        kind: MisuseKind,
+        other: Option<EventId>,
+        text: String,
+    ) -> io::Result<()> {
+        self.emit(current, Op::Marker(Marker::Branch), None)?;
+        if let Some(event) = self.threads[current.thread].last_event {
+            self.misuses.add(Misuse { kind, event, other, text });
+        }
+        Ok(())
+    }
+
+    /// All that was found, when the run is over. Threads of a run that `is_whole` must have been joined or
+    /// detached if they ended.
+    pub fn take_misuses(&mut self, is_whole: bool) -> Vec<Misuse> {
+        let Misuses { forks, ended, .. } = &mut self.misuses;
+        let leaks = std::mem::take(forks).into_iter();
+        let leaks: Vec<(u32, EventId)> =
+            leaks.filter(|(number, _)| is_whole && ended.contains(number)).collect();
+        for (number, event) in leaks {
+            let thread = self.thread_id(number);
+            let name = self.sink.names().threads.name(thread);
+            let text = format!("creates {name}, which ends and is neither joined nor detached");
+            let other = self.places.get(&number).and_then(|&place| self.threads[place].last_event);
+            self.misuses.add(Misuse { kind: MisuseKind::ThreadLeak, event, other, text });
+        }
+        std::mem::take(&mut self.misuses.found)
+    }
+}
