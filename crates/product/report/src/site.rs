@@ -8,7 +8,7 @@
 use std::borrow::Cow;
 
 use reweave_trace::views::{CriticalSection, Mode};
-use reweave_trace::{EventId, Trace};
+use reweave_trace::{EventId, OpKind, Trace};
 
 use crate::shown::{clipped, shown};
 use crate::sources::{Frame, Place};
@@ -51,6 +51,9 @@ pub fn own_place(trace: &Trace, event: EventId) -> &str {
     program_place(names.location(site), &stack)
 }
 
+/// How a branch is spelled.
+const BRANCH: &str = OpKind::Branch.as_str();
+
 /// An event in words.
 #[derive(Clone, Debug)]
 pub struct Site<'t> {
@@ -82,8 +85,13 @@ impl<'t> Site<'t> {
 
     /// Who does what, and where: `event 6, T1: w(x) at a.c:19`.
     pub fn line(&self) -> String {
-        let at = if self.place().is_empty() { "" } else { " at " };
-        format!("event {}, {}: {}{at}{}", self.number, self.thread, self.op, self.place())
+        // A place that the recorder marked is no operation.
+        let (op, at) = match (self.op == BRANCH, self.place().is_empty()) {
+            (true, _) => ("", "at "),
+            (false, true) => (&*self.op, ""),
+            (false, false) => (&*self.op, " at "),
+        };
+        format!("event {}, {}: {op}{at}{}", self.number, self.thread, self.place())
     }
 
     /// Where it is, for people; empty if that is not known.

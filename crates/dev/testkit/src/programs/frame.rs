@@ -33,9 +33,9 @@ pub(super) const STARTS: &[Start] = &[
     },
     Start {
         needs: Needs::Nothing,
-        declare: "static pthread_t thread_$; static sem_t end_$; static void *start_$(void *p) { run_$(); sem_post(&end_$); return p; }",
-        start: "sem_init(&end_$, 0, 0); pthread_create(&thread_$, 0, start_$, 0); pthread_detach(thread_$);",
-        join: "RETRY(sem_wait(&end_$));",
+        declare: "static pthread_t thread_$; static sem_t ended_$; static void *start_$(void *p) { run_$(); sem_post(&ended_$); return p; }",
+        start: "sem_init(&ended_$, 0, 0); pthread_create(&thread_$, 0, start_$, 0); pthread_detach(thread_$);",
+        join: "RETRY(sem_wait(&ended_$));",
     },
     Start {
         needs: C,

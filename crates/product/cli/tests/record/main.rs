@@ -24,6 +24,7 @@ mod library_calls;
 mod lifetimes;
 mod memory;
 mod memory_orders;
+mod misuse;
 mod openmp;
 mod ordered;
 mod programs;

@@ -1,0 +1,33 @@
+//! Mutexes, conditions and threads that the recorded run misuses.
+
+use super::harness::{Workshop, compilers};
+
+/// How they are misused, and what is said of it.
+const WAYS: [(&str, &str); 5] = [
+    ("free", "main releases mutex, which nobody holds at misuse.c:27"),
+    ("other", "T1 releases mutex, which main holds at misuse.c:14"),
+    ("destroy", "which main holds at misuse.c:47"),
+    ("wait", "main waits with mutex, which nobody holds at misuse.c:53"),
+    ("leak", "main creates T1, which ends and is neither joined nor detached at misuse.c:59"),
+];
+
+#[test]
+fn misuse_is_reported_where_it_happened() {
+    for compiler in compilers("c") {
+        let folder = Workshop::with(&["misuse.c"]);
+        for level in ["-O0", "-O2"] {
+            folder.build("misuse.c", compiler, &[level]);
+            for (how, said) in WAYS {
+                let case = format!("{compiler} {level} {how}");
+                folder.record(&[], &["misuse", how, "right"]).must_be_whole();
+                assert_eq!(folder.findings(), [] as [&str; 0], "{case}");
+                // It may be undone, but nothing is called a race because of it.
+                folder.record(&[], &["misuse", how]);
+                assert_eq!(folder.findings(), ["misuse"], "{case}");
+                let shown = folder.reweave(&["check", "run.rwt"]).stdout;
+                let shown = String::from_utf8_lossy(&shown);
+                assert!(shown.contains(said), "{case}: {shown}");
+            }
+        }
+    }
+}
