@@ -174,7 +174,13 @@ impl<'t> Memory<'t> {
             | Op::Barrier(..)
             | Op::Semaphore(..)
             | Op::Object(..)
-            | Op::Marker(Marker::Begin(_) | Marker::End(_) | Marker::Branch | Marker::Timed) => {}
+            | Op::Marker(
+                Marker::Begin(_)
+                | Marker::End(_)
+                | Marker::Branch
+                | Marker::Timed
+                | Marker::Unchecked,
+            ) => {}
         }
     }
 

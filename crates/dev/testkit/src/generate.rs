@@ -366,6 +366,8 @@ impl World {
             (1, OpKind::Begin, SeqCst, true),
             (2, OpKind::End, SeqCst, true),
             (1, OpKind::Branch, SeqCst, notes),
+            (1, OpKind::Timed, SeqCst, notes),
+            (1, OpKind::Unchecked, SeqCst, notes),
             (1, OpKind::Let, SeqCst, notes),
             (1, OpKind::Request, SeqCst, notes),
             (1, OpKind::RequestExclusive, SeqCst, notes && shared),

@@ -29,8 +29,8 @@ use std::io::{self, Write};
 
 use reweave_base::Id;
 use reweave_trace::{
-    BarrierId, EndKind, Event, EventId, FRAME_SEPARATOR, MemoryOrder, NameKind, OpCode, OpKind,
-    Misuse, MisuseKind, RunEnd, SemaphoreId, ThreadEnd, Trace, TraceBuilder, VarId,
+    BarrierId, EndKind, Event, EventId, FRAME_SEPARATOR, MemoryOrder, Misuse, MisuseKind, NameKind,
+    OpCode, OpKind, RunEnd, SemaphoreId, ThreadEnd, Trace, TraceBuilder, VarId,
 };
 use serde::{Deserialize, Serialize};
 
@@ -161,10 +161,11 @@ impl LineFormat for JsonLines {
             }
             Record { events: Some(0), .. } if record.has_keys(1) => {}
             Record {
-                ended: Some(ref kind), text: Some(ref text), threads: Some(ref threads), ..
-            }
-                if record.has_keys(3 + usize::from(!record.misuses.is_empty())) =>
-            {
+                ended: Some(ref kind),
+                text: Some(ref text),
+                threads: Some(ref threads),
+                ..
+            } if record.has_keys(3 + usize::from(!record.misuses.is_empty())) => {
                 let run_end = run_end(&kind.0, &text.0, threads, &record.misuses);
                 builder.set_run_end(run_end.ok_or_else(|| {
                     ReadErrorKind::Malformed(format!(
@@ -196,7 +197,11 @@ fn run_end(
         Some(Misuse {
             kind: MisuseKind::named(&misused.kind.0)?,
             event: EventId::from_number(misused.event)?,
-            other: misused.other.map(|number| EventId::from_number(number).ok_or(())).transpose().ok()?,
+            other: misused
+                .other
+                .map(|number| EventId::from_number(number).ok_or(()))
+                .transpose()
+                .ok()?,
             text: misused.text.0.clone().into_owned(),
         })
     };

@@ -7,8 +7,8 @@ use expect_test::{Expect, expect};
 use reweave_base::{Id, Rng};
 use reweave_format::{Format, ReadError, ReadOptions, Reading, read_from, rwt, write_to};
 use reweave_trace::{
-    AccessOp, Code, CodeId, EndKind, EventId, LockOp, MemoryOrder, Module, Op, Origin, Origins,
-    RunEnd, SemaphoreId, SemaphoreOp, ThreadEnd, Trace, TraceBuilder,
+    AccessOp, Code, CodeId, EndKind, EventId, LockOp, MemoryOrder, Misuse, MisuseKind, Module, Op,
+    Origin, Origins, RunEnd, SemaphoreId, SemaphoreOp, ThreadEnd, Trace, TraceBuilder,
 };
 
 fn small() -> Trace {
@@ -80,7 +80,15 @@ fn ended(kind: EndKind) -> Trace {
         event: EventId::from_number(number).unwrap(),
         state: format!("waits for lock {number}"),
     });
-    builder.set_run_end(RunEnd { kind, text: "größer".into(), threads: threads.into(), misuses: Vec::new() });
+    let [first, second] = [1, 2].map(|number| EventId::from_number(number).unwrap());
+    let misuses = MisuseKind::ALL.map(|kind| Misuse {
+        kind,
+        event: second,
+        other: (kind != MisuseKind::ReleaseNotHeld).then_some(first),
+        text: format!("does {}", kind.as_str()),
+    });
+    let (threads, misuses) = (threads.into(), misuses.into());
+    builder.set_run_end(RunEnd { kind, text: "größer".into(), threads, misuses });
     builder.finish().unwrap()
 }
 
@@ -104,7 +112,12 @@ fn an_end_of_the_run_that_speaks_of_events_that_are_not_there_names_no_thread() 
     let mut builder = TraceBuilder::new();
     let event = EventId::from_number(9).unwrap();
     let threads = vec![ThreadEnd { event, state: String::new() }];
-    builder.set_run_end(RunEnd { kind: EndKind::Hang, text: String::new(), threads, misuses: Vec::new() });
+    builder.set_run_end(RunEnd {
+        kind: EndKind::Hang,
+        text: String::new(),
+        threads,
+        misuses: Vec::new(),
+    });
     let trace = builder.finish().unwrap();
     let threads = trace.run_end().map(|run_end| run_end.threads.len());
     assert_eq!(threads, Some(0));

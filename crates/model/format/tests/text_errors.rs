@@ -255,7 +255,7 @@ fn json_needs_its_keys() {
     check(
         "{\"thread\":\"T1\",\"op\":\"w\",\"var\":\"x\"}\n",
         expect![[
-            r#"a: line 1: expected the JSON object of an event: unknown field `var`, expected one of `thread`, `op`, `on`, `order`, `location`, `stack`, `value`, `semaphore`, `start`, `barrier`, `parties`, `variable`, `initial`, `waits_are_requested`, `events`, `ended`, `text`, `threads`, at character 29 of `{"thread":"T1","op":"w","var":"x"}`"#
+            r#"a: line 1: expected the JSON object of an event: unknown field `var`, expected one of `thread`, `op`, `on`, `order`, `location`, `stack`, `value`, `semaphore`, `start`, `barrier`, `parties`, `variable`, `initial`, `waits_are_requested`, `events`, `ended`, `text`, `threads`, `misuses`, at character 29 of `{"thread":"T1","op":"w","var":"x"}`"#
         ]],
     );
     check(

@@ -217,8 +217,11 @@ pub enum Marker {
     /// A branch was taken (flow layer).
     Branch,
     /// What comes next does not wait for ever: it has a time limit, or gives up at once. Stands before
-    /// a take or a join, and before the release that a wait begins with.
+    /// a take, a join or a departure, and before the release that a wait begins with.
     Timed,
+    /// Nothing decides about the wait that comes next: its thread looks at nothing before. Stands before
+    /// the release that the wait begins with.
+    Unchecked,
     /// A local was assigned (flow layer).
     Let(LocalId),
 }
@@ -389,6 +392,7 @@ operations! {
     bare {
         Branch = 27 "branch",
         Timed = 30 "timed",
+        Unchecked = 31 "unchecked",
     }
 }
 

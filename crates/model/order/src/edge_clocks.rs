@@ -80,7 +80,7 @@ const fn has_edge(kind: OpKind) -> bool {
     use OpKind::*;
     match kind {
         Read | UnknownRead | Write | Request | RequestExclusive | Wait | Timeout | Begin | End
-        | Branch | Timed | Let => false,
+        | Branch | Timed | Unchecked | Let => false,
         Fence | AtomicRead | AtomicWrite | AtomicUpdate | Acquire | Release | AcquireShared
         | ReleaseShared | Fork | Join | Wake | Notify | NotifyAll | Arrive | Depart | Post
         | Take | Alloc | Free => true,

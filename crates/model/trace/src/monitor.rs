@@ -181,7 +181,9 @@ impl Monitor {
             Op::Access(..)
             | Op::Fence(_)
             | Op::Lock(LockOp::Request | LockOp::RequestExclusive, _)
-            | Op::Marker(Marker::Branch | Marker::Timed | Marker::Let(_)) => Ok(()),
+            | Op::Marker(Marker::Branch | Marker::Timed | Marker::Unchecked | Marker::Let(_)) => {
+                Ok(())
+            }
             Op::Lock(LockOp::Acquire, l) => self.acquire(thread, l),
             Op::Lock(LockOp::Release, l) => self.release(thread, l),
             Op::Lock(LockOp::AcquireShared, l) => self.acquire_shared(thread, l),

@@ -110,7 +110,7 @@ mod tests {
     #[test]
     fn unless_others_are_asked_for_each_family_runs_what_proves_most() {
         let defaults = ["races.exact", "deadlocks.exact", "deadlocks.stuck", "atomicity.blocks"];
-        let endings = ["endings.failure", "endings.stuck"];
+        let endings = ["endings.failure", "endings.stuck", "endings.misuse"];
         assert_eq!(names("", &[]), [&defaults[..], &endings].concat());
     }
 

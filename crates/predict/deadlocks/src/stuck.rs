@@ -20,6 +20,9 @@
 //! with must be among those that are, and threads that still ran when the recording ended may go
 //! on in ways that were not recorded, so there must be none.
 //!
+//! In a recorded program a wake-up counts as lost only if what the thread looked at before it waited is recorded:
+//! code that is not, such as that of the C++ library, may look at what was written out of sight.
+//!
 //! Sound: each finding is a schedule that the checker accepted. Not complete: at most [`QUERIES_MAX`] sets
 //! of stops are tried for a candidate, a notify that wakes another thread instead is not looked at, and of
 //! the instances at the same code locations at most [`TRIES_MAX`] are tried. It is a claim about recorded
@@ -35,9 +38,7 @@ use reweave_analysis::{
     Settings, Sink, Subject, located, waiting,
 };
 use reweave_base::{FxHashMap, Id, IndexVec};
-use reweave_driver::{
-    Driver, Evaluated, Evaluator, Group, Predictor, Reorderings, TRIES_MAX, Tried,
-};
+use reweave_driver::{Driver, Evaluated, Evaluator, Group, Predictor, Reorderings, Tried};
 use reweave_order::mhb::MustHappenBefore;
 use reweave_reorder::{Answer, Budget, Engine, Query, Solver};
 use reweave_trace::{
@@ -47,6 +48,18 @@ use reweave_trace::{
 
 /// How many sets of stops are tried for one candidate.
 const QUERIES_MAX: usize = 16;
+
+/// How many instances at the same code locations are tried: each costs as much as the whole trace.
+const TRIES_MAX: usize = 2;
+
+/// How the variables are called by which the recorder orders a handler of a signal that ran.
+const HANDLER: &str = "signal_handler";
+
+/// How many of a thread's last reads before it waits are looked at for what it decided by.
+const READS_MAX: usize = 8;
+
+/// How many events of a thread are gone through for those.
+const LOOKBACK_MAX: usize = 64;
 
 /// How many events are gone through between two looks at whether to stop.
 const STRIDE: usize = 1 << 16;
@@ -103,6 +116,34 @@ fn waits_for_ever(trace: &Trace, event: EventId) -> bool {
     before != Some(Op::Marker(Marker::Timed))
 }
 
+/// Whether what made the thread of `wait` wait is recorded. In a recorded program code that is not may look at
+/// what `notify` is about, and decide. So the thread must have read something that who notifies writes
+/// between that and the notify, or nothing at all; other traces are taken to be whole.
+fn is_decision_seen(trace: &Trace, wait: &WaitInterval, notify: EventId) -> bool {
+    if !trace.declared().waits_are_requested {
+        return true;
+    }
+    let before = |event: EventId| {
+        let own = trace.thread_events(trace.event(event).thread);
+        own[..trace.position(event) as usize].iter().rev().copied().take(LOOKBACK_MAX)
+    };
+    let previous = before(wait.begin).next().map(|id| trace.event(id).op);
+    if previous == Some(Op::Marker(Marker::Unchecked)) {
+        return true;
+    }
+    let writes: Vec<EventId> = before(notify).filter(|&id| trace.event(id).op.is_write()).collect();
+    // What it looked at before an earlier wait decided about that.
+    let is_since = |&id: &EventId| {
+        !matches!(trace.event(id).op, Op::Condition(ConditionOp::Wake | ConditionOp::Timeout, _))
+    };
+    let since = before(wait.begin).take_while(is_since);
+    let mut reads = since.filter(|&id| trace.event(id).op.is_read()).take(READS_MAX);
+    reads.any(|read| {
+        let var = trace.event(read).op.var();
+        writes.iter().any(|&write| write > read && trace.event(write).op.var() == var)
+    })
+}
+
 /// Finds candidates and groups them by their code locations.
 struct Candidates<'t> {
     trace: &'t Trace,
@@ -123,6 +164,8 @@ impl<'t> Candidates<'t> {
             at: FxHashMap::default(),
             acquires: FxHashMap::default(),
         };
+        let mut vars = trace.names().vars.entries();
+        let has_handlers = vars.any(|(_, name)| name.starts_with(HANDLER));
         for (id, event) in trace.events() {
             if id.index().is_multiple_of(STRIDE)
                 && driver.progress(id.index(), trace.len()).is_break()
@@ -136,7 +179,9 @@ impl<'t> Candidates<'t> {
                         continue;
                     };
                     if waits_for_ever(trace, id) {
-                        candidates.add(Candidate::LostWake(wait));
+                        if is_decision_seen(trace, &wait, notify) {
+                            candidates.add(Candidate::LostWake(wait));
+                        }
                         candidates.add_held(id, notify);
                     }
                 }
@@ -147,9 +192,9 @@ impl<'t> Candidates<'t> {
                     }
                 }
                 Op::Semaphore(SemaphoreOp::Take, semaphore) => {
-                    let post = trace.signals().post(id);
-                    if let Some(post) = post.filter(|_| trace.declared().start(semaphore).is_some())
-                    {
+                    // A handler of a signal can post while its thread waits for a lock.
+                    let is_known = trace.declared().start(semaphore).is_some() && !has_handlers;
+                    if let Some(post) = trace.signals().post(id).filter(|_| is_known) {
                         candidates.add_held(id, post);
                     }
                 }
@@ -258,7 +303,7 @@ impl Analysis for StuckThreads {
         };
         if predictor.process.is_known {
             let groups = Candidates::new(&mut driver).groups;
-            let groups = groups.into_iter().map(|(tried, count)| Group::new(tried, count));
+            let groups = groups.into_iter().map(|(tried, count)| Group::sampled(tried, count));
             _ = driver.prove(&mut predictor, groups);
         }
         let counters = predictor.counts.counters();
@@ -360,16 +405,7 @@ impl StuckPredictor<'_> {
             answer
         });
         evaluator.charge(trace.len() as u64 + solver.take_work());
-        let tried = found.prove(evaluator);
-        // The engine does not know that an early notify must not find another thread waiting.
-        if tried == Tried::Refused && self.has_other_waits(&wait) { Tried::Refuted } else { tried }
-    }
-
-    /// Whether another thread waits on the condition of `wait`.
-    fn has_other_waits(&self, wait: &WaitInterval) -> bool {
-        let on = self.trace.event(wait.wait).op;
-        let mut others = self.trace.signals().wait_intervals().iter();
-        others.any(|other| other.wait != wait.wait && self.trace.event(other.wait).op == on)
+        found.prove(evaluator)
     }
 
     /// Looks for stops that `candidate` leads to, and an order in which all else runs. What must happen
@@ -542,11 +578,20 @@ impl StuckPredictor<'_> {
 impl Search {
     fn prove(self, evaluator: &mut Evaluator<'_, '_>) -> Tried {
         match self {
-            Self::Found(reordering, stops) => evaluator.prove(reordering, Goal::Stuck(stops)),
+            Self::Found(reordering, stops) => {
+                or_refuted(evaluator.prove(reordering, Goal::Stuck(stops)))
+            }
             Self::Refuted => Tried::Refuted,
             Self::Unknown => Tried::Unknown,
         }
     }
+}
+
+/// What comes of a candidate that the checker had the last word on. The engine does not know all that keeps a
+/// thread waiting, such as modes of locks, tokens and who else waits: it proposes, and a refusal is no
+/// fault of it.
+fn or_refuted(tried: Tried) -> Tried {
+    if tried == Tried::Refused { Tried::Refuted } else { tried }
 }
 
 impl Predictor for StuckPredictor<'_> {
@@ -564,7 +609,7 @@ impl Predictor for StuckPredictor<'_> {
         if joined == Some(self.trace.event(acquire).thread) {
             let goal = Goal::Deadlock(vec![waits, acquire]);
             let query = self.query_before(&[waits, acquire]);
-            return evaluator.ask([(query, goal)], Reorderings::All);
+            return or_refuted(evaluator.ask([(query, goal)], Reorderings::All));
         }
         let mhb = evaluator.subject().engine().mhb();
         let found = self.search(mhb, candidate, |query| evaluator.answer(query, Reorderings::All));

@@ -113,6 +113,13 @@ impl<C> Group<C> {
         Self { candidates, count, is_capped }
     }
 
+    /// A group of `count` instances, of which `candidates` are tried, for an analysis that does not promise to
+    /// find all: that others are not tried is nothing to be said.
+    #[must_use]
+    pub const fn sampled(candidates: Vec<C>, count: u64) -> Self {
+        Self { candidates, count, is_capped: false }
+    }
+
     /// A group whose `representative` answers for all instances: none of them holds if it does not.
     #[must_use]
     pub fn represented_by(representative: C) -> Self {

@@ -66,7 +66,9 @@ impl Kind {
             | Op::Barrier(..)
             | Op::Semaphore(..)
             | Op::Object(..)
-            | Op::Marker(Marker::Begin(_) | Marker::End(_) | Marker::Timed) => None,
+            | Op::Marker(Marker::Begin(_) | Marker::End(_) | Marker::Timed | Marker::Unchecked) => {
+                None
+            }
         }
     }
 

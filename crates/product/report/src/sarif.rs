@@ -393,7 +393,7 @@ const fn kinds(op: Op) -> &'static [&'static str] {
         Op::Marker(Marker::Begin(_)) => &["enter", "scope"],
         Op::Marker(Marker::End(_)) => &["exit", "scope"],
         Op::Marker(Marker::Branch) => &["branch"],
-        Op::Marker(Marker::Timed) => &["resource"],
+        Op::Marker(Marker::Timed | Marker::Unchecked) => &["resource"],
         Op::Marker(Marker::Let(_)) => &["value"],
         Op::Semaphore(SemaphoreOp::Take, _) => &["acquire", "resource"],
         Op::Semaphore(SemaphoreOp::Post, _) => &["release", "resource"],

@@ -12,7 +12,8 @@ use reweave_report::{Confirmation, Examined, Replayed, SetAside, Source};
 use reweave_states::analyses::Find;
 use reweave_states::predicate::Predicate;
 use reweave_trace::{
-    AccessOp, EndKind, EventId, LockOp, Marker, Op, RunEnd, ThreadEnd, Trace, TraceBuilder,
+    AccessOp, EndKind, EventId, LockOp, Marker, Misuse, MisuseKind, Op, RunEnd, ThreadEnd, Trace,
+    TraceBuilder,
 };
 use serde_json::Value;
 
@@ -161,6 +162,21 @@ fn json_reports_are_what_the_schema_says() {
         kinds.insert(outcome.findings[0].finding.kind.as_str());
         assert_valid(&schema, &bytes(|out| reweave_report::json(out, &[examined])));
     }
+    // Nor is misuse.
+    let mut builder = TraceBuilder::new();
+    let (thread, site) = (builder.thread("T1"), builder.site("a.c:1"));
+    builder.push(thread, Op::Marker(Marker::Branch), site);
+    let event = EventId::from_number(1).expect("events are numbered from 1");
+    let text = "releases m, which nobody holds".to_owned();
+    let misuses = vec![Misuse { kind: MisuseKind::ReleaseNotHeld, event, other: None, text }];
+    let (kind, text) = (EndKind::Exited, String::new());
+    builder.set_run_end(RunEnd { kind, text, threads: Vec::new(), misuses });
+    let trace = builder.finish().expect("the trace is well formed");
+    let analyses = reweave_catalog::select("endings.misuse", &[]).unwrap();
+    let outcome = reweave_catalog::run(&trace, &analyses, &Settings::default(), &Quiet);
+    let examined = Examined::new("run.rwt", &trace, &outcome);
+    kinds.insert(outcome.findings[0].finding.kind.as_str());
+    assert_valid(&schema, &bytes(|out| reweave_report::json(out, &[examined])));
     // Nor is memory that is freed.
     let trace = reweave_testkit::std("T1|alloc(o)|1\nT2|w(o)|2\nT1|free(o)|3\n");
     let analyses = reweave_catalog::select("lifetimes", &[]).unwrap();

@@ -338,7 +338,7 @@ fn a_deadlock_shows_who_holds_what_and_where_each_waits() {
            waits         6          acq(a)  b.c:2
           The independent checker accepted the schedule.
 
-        next: reweave explain run.std D1 --only deadlocks.exact --with deadlocks.stuck
+        next: reweave explain run.std D1 --only deadlocks
         deadlocks.exact: deadlocks 1, patterns 1, candidates 1
         deadlocks.stuck: candidates 0
         1 finding (deadlock 1)

@@ -174,8 +174,9 @@ struct Thread {
     last_event: Option<EventId>,
 }
 
-/// Whether `op`, with which the wait of `event` begins, does not wait for ever, or is not known to.
-fn gives_up(event: &Event, op: Op) -> bool {
+/// What is to be said of the wait of `event` which begins with `op`: that it does not last for ever, or is not
+/// known to, or that nothing decides about it.
+fn kind_of_wait(event: &Event, op: Op) -> Option<Marker> {
     let (flags, begins) = match event.kind {
         Kind::Wait => (
             flag::TIMED_OUT | flag::ASSUMED,
@@ -185,10 +186,18 @@ fn gives_up(event: &Event, op: Op) -> bool {
             },
         ),
         Kind::SemaphoreTake => (flag::TRY, matches!(op, Op::Semaphore(..))),
+        Kind::BarrierDepart => (flag::TRY, matches!(op, Op::Barrier(..))),
         Kind::Join => (flag::TRY, matches!(op, Op::Thread(..))),
-        _ => return false,
+        _ => return None,
     };
-    begins && event.flags & flags != 0
+    let is_unchecked = event.kind == Kind::Wait && event.flags & flag::UNCHECKED != 0;
+    if !begins {
+        None
+    } else if event.flags & flags != 0 {
+        Some(Marker::Timed)
+    } else {
+        is_unchecked.then_some(Marker::Unchecked)
+    }
 }
 
 /// The event that is being converted.
@@ -358,10 +367,7 @@ impl Pass<'_> {
             }
             // No plan counts these.
             Kind::Block | Kind::Unblock | Kind::Interrupted | Kind::Argument => return Ok(()),
-            Kind::Detach => {
-                self.misuses.release(event.address as u32);
-                return Ok(());
-            }
+            Kind::Detach => return self.detach(event.address as u32, event.extra.is_some()),
             _ => {}
         }
         let logged = state.logged.entry(event.code).or_default();
@@ -469,8 +475,8 @@ impl Pass<'_> {
         if let Err(why) = self.rules.step(thread, op) {
             return Ok(Err(why));
         }
-        if gives_up(&current.event, op) {
-            self.write(current, thread, Op::Marker(Marker::Timed), None)?;
+        if let Some(marker) = kind_of_wait(&current.event, op) {
+            self.write(current, thread, Op::Marker(marker), None)?;
         }
         self.write(current, thread, op, value)?;
         if let Op::Lock(LockOp::Acquire | LockOp::AcquireShared, lock) = op {

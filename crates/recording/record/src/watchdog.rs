@@ -301,9 +301,10 @@ impl Process {
         })
     }
 
-    /// The threads that have not ended.
-    pub fn living(&self) -> impl Iterator<Item = u32> {
-        (0..).zip(&self.threads).filter(|(_, thread)| thread.is_living).map(|(number, _)| number)
+    /// Whether the thread `number` has not ended.
+    #[must_use]
+    pub fn is_living(&self, number: u32) -> bool {
+        self.threads.get(number as usize).is_some_and(|thread| thread.is_living)
     }
 
     /// The threads that can never go on, if no thread can: all wait for others, or only tick.

@@ -592,10 +592,60 @@ const fn is_taken(result: c_int) -> bool {
 pub unsafe fn acquired(entry: &Entry, lock: usize, flags: u16, result: c_int) -> c_int {
     if is_taken(result) {
         entry.log_flags(Kind::Lock, lock as u64, flags);
+        (*entry.thread).last_acquire = (lock as u64, entry.code);
     } else if matches!(result, BUSY | TIMED_OUT) {
         entry.log_flags(Kind::LockBusy, lock as u64, flags & flag::SHARED);
     }
     result
+}
+
+/// Whether code that returned to `from` went straight to the call that returns to `to`: it only loads registers
+/// for it. What is not known to be such an instruction is none.
+unsafe fn goes_straight(from: u64, to: u64) -> bool {
+    const LENGTH_MAX: u64 = 64;
+    const CALL_BYTES: u64 = 5;
+    if to < from + CALL_BYTES || to - from > LENGTH_MAX {
+        return false;
+    }
+    let mut code =
+        core::slice::from_raw_parts(from as *const u8, (to - from - CALL_BYTES) as usize);
+    while let Some(length) = load_length(code) {
+        code = code.get(length..).unwrap_or_default();
+    }
+    code.is_empty()
+}
+
+/// How long the instruction is that `code` begins with, if it is one that puts an address, a register, a value
+/// or zero into a register.
+fn load_length(code: &[u8]) -> Option<usize> {
+    let (prefix, is_wide) = match *code.first()? {
+        rex @ 0x40..=0x4f => (1, rex & 8 != 0),
+        _ => (0, false),
+    };
+    let operands = match *code.get(prefix)? {
+        // Values of four bytes, or eight.
+        0xb8..=0xbf => {
+            if is_wide {
+                8
+            } else {
+                4
+            }
+        }
+        // lea, mov, xor: how the operands are addressed decides.
+        0x8d | 0x8b | 0x89 | 0x31 | 0x33 => {
+            let modes = *code.get(prefix + 1)?;
+            let has_scale = modes >> 6 != 3 && modes & 7 == 4;
+            let offset = match (modes >> 6, modes & 7) {
+                (0, 5) | (2, _) => 4,
+                (1, _) => 1,
+                _ => 0,
+            };
+            1 + usize::from(has_scale) + offset
+        }
+        0x90 => 0,
+        _ => return None,
+    };
+    Some(prefix + 1 + operands)
 }
 
 /// Waits on a condition by `wait`, which releases `mutex` meanwhile, and answers `timed_out` after its time, if
@@ -609,7 +659,9 @@ pub unsafe fn wait_on(
 ) -> c_int {
     let is_timed = flags & flag::TIMED_OUT != 0;
     let unseen = if libraries::checks_are_seen(entry.code) { 0 } else { flag::ASSUMED };
-    let flags = flags | unseen;
+    let (last, acquired_at) = (*entry.thread).last_acquire;
+    let is_unchecked = last == mutex as u64 && goes_straight(acquired_at, entry.code);
+    let flags = flags | unseen | if is_unchecked { flag::UNCHECKED } else { 0 };
     let operands = Operands { flags, extra: Some(mutex as u64), ..Operands::default() };
     entry.log_with(Kind::Wait, condition as u64, operands);
     replay::released(entry.thread, mutex as u64);

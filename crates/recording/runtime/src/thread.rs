@@ -148,6 +148,8 @@ pub struct Thread {
     pub ignored: Ignored,
     /// What it has to do with libraries that were not rebuilt.
     pub boundary: Boundary,
+    /// The lock that it acquired last by a call, and where.
+    pub last_acquire: (u64, u64),
     /// What it is about to join by an object of the C++ library.
     pub joins: crate::interceptors::threads::Joins,
     /// The signal that waits until the runtime is left.

@@ -76,6 +76,8 @@ pub mod flag {
     /// A mutex is released or waited with that the thread does not hold, or destroyed while it is held: with
     /// [`TRY`], another thread holds it.
     pub const MISUSE: u16 = 16384;
+    /// A wait on a condition right after its mutex was acquired: no other code ran in between.
+    pub const UNCHECKED: u16 = 32768;
 }
 
 /// What a thread waits for, in [`Kind::Block`].
@@ -285,7 +287,7 @@ kinds! {
     /// The last event of a thread.
     End,
     /// About to wait on the condition at `address`, releasing the lock `extra`; flags `TIMED_OUT`,
-    /// `ASSUMED`, `MISUSE`.
+    /// `ASSUMED`, `MISUSE`, `UNCHECKED`.
     Wait,
     /// The wait on `address` is over and the lock `extra` taken again; flag `TIMED_OUT`.
     Wake,
@@ -297,7 +299,7 @@ kinds! {
     BarrierInit,
     /// About to wait at the barrier.
     BarrierArrive,
-    /// The barrier let the thread go.
+    /// The barrier let the thread go; flag `TRY` if code that is not recorded waited there.
     BarrierDepart,
     /// The semaphore at `address` is set up with the count `extra`.
     SemaphoreInit,
@@ -377,7 +379,8 @@ kinds! {
     /// A call of a library that was not rebuilt had the argument `address`, perhaps an object: the
     /// library may have read what is there by now. No plan counts it.
     Argument,
-    /// Nobody is to join thread number `address`. No plan counts it.
+    /// Nobody is to join thread number `address`; if there is an `extra`, it is to end instead. No plan
+    /// counts it.
     Detach,
 }
 

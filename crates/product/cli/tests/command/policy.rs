@@ -87,12 +87,12 @@ fn a_baseline_is_not_written_over_by_what_it_leaves() {
 #[test]
 fn suppressed_findings_are_left_out_and_unused_suppressions_told() {
     let folder = Folder::with("two.std", TWO);
-    folder.put("tsan.supp", "# known\n\nrace:^a.c:3$\nrace:nowhere\ndeadlock:m\nthread:x\n");
+    folder.put("tsan.supp", "# known\n\nrace:^a.c:3$\nrace:nowhere\ndeadlock:m\nsignal:x\n");
     let ran = folder.run(&["check", "two.std", "--suppress", "tsan.supp"]).expect(66);
     assert!(ran.out().ends_with("1 finding (race 1)\nNot shown: 1 suppressed.\n"), "{}", ran.out());
     assert_eq!(
         ran.err(),
-        "tsan.supp:6: `thread:x` has no effect: reweave does not report this kind of fault\n\
+        "tsan.supp:6: `signal:x` has no effect: reweave does not report this kind of fault\n\
          tsan.supp:4: `race:nowhere` matched nothing\n\
          tsan.supp:5: `deadlock:m` matched nothing\n"
     );

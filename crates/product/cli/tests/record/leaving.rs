@@ -48,7 +48,14 @@ fn threads_that_run_when_the_program_exits_get_a_moment_more() {
         for (way, code) in [("running", 0), ("sleeping", 3)] {
             let recorded = folder.record(&[], &["leaves", way]);
             assert_eq!(recorded.behaviour.code, Some(code), "{}", recorded.said);
-            assert_eq!(folder.findings(), ["race"], "{compiler} {way}");
+            // Nobody joins them either.
+            let findings = folder.findings();
+            let leaks = findings.iter().filter(|kind| *kind == "misuse").count();
+            assert_eq!(
+                (leaks, &findings[leaks..]),
+                (2, &["race".to_owned()][..]),
+                "{compiler} {way}"
+            );
         }
         let recorded = folder.record(&["--exit-wait", "0"], &["leaves", "sleeping"]);
         assert_eq!(folder.findings(), [] as [&str; 0], "{}", recorded.said);

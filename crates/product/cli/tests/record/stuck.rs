@@ -12,8 +12,8 @@ const WAYS: [(&str, &str); 6] = [
     ("join", "deadlock"),
 ];
 
-/// Programs whose threads wait by design.
-const SOUND: [&str; 3] = ["timed", "server", "ticker"];
+/// Programs whose threads wait by design, or where it is not seen that they need not.
+const SOUND: [&str; 5] = ["timed", "unseen", "cancel", "server", "ticker"];
 
 #[test]
 fn threads_that_can_wait_for_ever_are_found_and_led_there() {

@@ -50,7 +50,12 @@ impl Pass<'_> {
                 Some(threads) if exit.is_hang => self.hung(&threads)?,
                 _ => {
                     let kind = if exit.is_stopped { EndKind::Stopped } else { EndKind::Exited };
-                    RunEnd { kind, text: String::new(), threads: self.still_running(), misuses: Vec::new() }
+                    RunEnd {
+                        kind,
+                        text: String::new(),
+                        threads: self.still_running(),
+                        misuses: Vec::new(),
+                    }
                 }
             },
         };
@@ -60,9 +65,13 @@ impl Pass<'_> {
         Ok(())
     }
 
-    /// The threads that had not ended, where they did anything that is kept.
+    /// The threads that had not ended, or not by themselves, where they did anything that is kept.
     fn still_running(&self) -> Vec<ThreadEnd> {
-        let ends = self.waits.living().filter_map(|number| {
+        let is_running =
+            |&number: &u32| self.waits.is_living(number) || self.misuses.is_cancelled(number);
+        let mut numbers: Vec<u32> = self.places.keys().copied().filter(is_running).collect();
+        numbers.sort_unstable();
+        let ends = numbers.into_iter().filter_map(|number| {
             let event = self.threads[*self.places.get(&number)?].last_event?;
             Some(ThreadEnd { event, state: "was still running".to_owned() })
         });
@@ -168,7 +177,7 @@ impl Pass<'_> {
 
     /// The last event of the thread `number`, which is at `code`: what it did last if that is
     /// `announced` to be where it waits, or else one that is added for the place.
-    fn last_event(
+    pub fn last_event(
         &mut self,
         number: u32,
         code: u64,

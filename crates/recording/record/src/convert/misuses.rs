@@ -25,6 +25,7 @@ pub struct Misuses {
     /// Where threads were created that nobody has joined or detached yet.
     forks: BTreeMap<u32, EventId>,
     ended: FxHashSet<u32>,
+    cancelled: FxHashSet<u32>,
 }
 
 impl Misuses {
@@ -39,6 +40,11 @@ impl Misuses {
         if current.event.flags & (flag::MEMBER | flag::TASK) == 0 {
             self.forks.extend(event.map(|event| (current.event.address as u32, event)));
         }
+    }
+
+    /// Whether the thread `number` was to end before its time.
+    pub fn is_cancelled(&self, number: u32) -> bool {
+        self.cancelled.contains(&number)
     }
 
     /// The thread `number` was joined or detached.
@@ -59,6 +65,18 @@ impl Misuses {
 }
 
 impl Pass<'_> {
+    /// Nobody is to join the thread `number`, or it is to end: then it might have done more.
+    pub fn detach(&mut self, number: u32, is_cancelled: bool) -> io::Result<()> {
+        if is_cancelled {
+            self.misuses.cancelled.insert(number);
+            // So that it is known even if it did nothing.
+            self.last_event(number, 0, true)?;
+        } else {
+            self.misuses.release(number);
+        }
+        Ok(())
+    }
+
     /// A thread that does not hold `lock` releases it, or `does` something else with it.
     pub fn misuse_by_stranger(
         &mut self,

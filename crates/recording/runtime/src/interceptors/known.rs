@@ -566,7 +566,13 @@ impl Called {
             result.set(self.real());
             if has_timed_out.is_some_and(|is_over| is_over(result.get())) { TIMED_OUT } else { 0 }
         };
-        wait_on(entry, condition, lock, (TIMED_OUT, if has_timed_out.is_some() { flag::TIMED_OUT } else { 0 }), wait);
+        wait_on(
+            entry,
+            condition,
+            lock,
+            (TIMED_OUT, if has_timed_out.is_some() { flag::TIMED_OUT } else { 0 }),
+            wait,
+        );
         result.get()
     }
 

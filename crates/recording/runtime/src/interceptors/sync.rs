@@ -6,6 +6,7 @@ use core::ffi::{c_int, c_long, c_uint};
 use core::mem::ManuallyDrop;
 use core::ptr;
 
+use super::libraries;
 use super::program::log_range;
 use super::{
     __errno_location, BUSY, TIMED_OUT, acquire, acquired, enter_or, interceptors, keeping_errno,
@@ -130,7 +131,9 @@ unsafe fn take(
         let what = if is_timed { wait::SLEEP } else { wait::SEMAPHORE };
         result = entry.blocking_for(what, Some(semaphore as u64), call);
     }
-    taken(entry, semaphore, if is_timed { flag::TRY } else { 0 }, result)
+    // What led to a take in code that is not recorded is not known.
+    let gives_up = is_timed || !libraries::checks_are_seen(entry.code);
+    taken(entry, semaphore, if gives_up { flag::TRY } else { 0 }, result)
 }
 
 /// Logs what `result` and `errno` say of an attempt to take a unit of a semaphore.
@@ -383,13 +386,17 @@ interceptors! {
     fn pthread_barrier_wait(barrier: usize) -> c_int |entry, call| {
         entry.log(Kind::BarrierArrive, barrier as u64);
         let result = entry.blocking_announced(call);
-        entry.log(Kind::BarrierDepart, barrier as u64);
+        let is_seen = libraries::checks_are_seen(entry.code);
+        entry.log_flags(Kind::BarrierDepart, barrier as u64, if is_seen { 0 } else { flag::TRY });
         result
     }
 
     // Semaphores.
     fn sem_init(semaphore: usize, shared: c_int, count: c_uint) -> c_int |entry, call| {
-        entry.log_extra(Kind::SemaphoreInit, semaphore as u64, u64::from(count));
+        // Other processes may post to one that is shared: its count says nothing.
+        let count = (shared == 0).then_some(u64::from(count));
+        let operands = Operands { extra: count, ..Operands::default() };
+        entry.log_with(Kind::SemaphoreInit, semaphore as u64, operands);
         call()
     }
     fn sem_wait(semaphore: usize) -> c_int |entry, call| { take(&entry, semaphore, false, call) }

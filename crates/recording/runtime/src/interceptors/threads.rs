@@ -244,7 +244,9 @@ pub unsafe fn join<T>(
     if result == 0
         && let Some(child) = before.or_else(|| find(handle).map(|(oldest, _)| oldest))
     {
-        let flags = if is_timed { flag::TRY } else { 0 };
+        // What led to a join in code that is not recorded is not known.
+        let is_unseen = !libraries::checks_are_seen(code);
+        let flags = if is_timed || is_unseen { flag::TRY } else { 0 };
         let joiner = ManuallyDrop::new(Entry { thread: entry.thread, code });
         joiner.log_flags(Kind::Join, u64::from((*child).number), flags);
         thread::mark(child, life::RELEASED);
@@ -302,6 +304,12 @@ interceptors! {
     }
     fn [pthread_detach thrd_detach](thread: u64) -> c_int |entry, call| {
         detach(&entry, thread);
+        call()
+    }
+    fn pthread_cancel(thread: u64) -> c_int |entry, call| {
+        if let Some((_, child)) = find(thread) {
+            entry.log_unplanned(Kind::Detach, u64::from((*child).number), Some(1));
+        }
         call()
     }
 }

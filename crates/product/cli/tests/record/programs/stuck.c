@@ -24,9 +24,16 @@ static void unlock(pthread_mutex_t *it) { pthread_mutex_unlock(it); }
 
 // A wait without a predicate.
 static void *bare_wait(void *unused) {
-    lock(&mutex);
-    while (is_safe ? !is_ready : !work++) pthread_cond_wait(&condition, &mutex);
-    unlock(&mutex);
+    pthread_mutex_lock(&mutex);
+    pthread_cond_wait(&condition, &mutex);
+    pthread_mutex_unlock(&mutex);
+    return unused;
+}
+
+static void *right_wait(void *unused) {
+    pthread_mutex_lock(&mutex);
+    while (!is_ready) pthread_cond_wait(&condition, &mutex);
+    pthread_mutex_unlock(&mutex);
     return unused;
 }
 
@@ -135,6 +142,33 @@ static void *timed_wait(void *unused) {
     return unused;
 }
 
+// A predicate that nobody sees looked at: it may say that the thread must not wait.
+__attribute__((no_sanitize("thread"), noinline)) static int is_ready_unseen(void) { return *(volatile int *)&is_ready; }
+__attribute__((no_sanitize("thread"), noinline)) static void set_ready_unseen(void) { *(volatile int *)&is_ready = 1; }
+
+static void *unseen_wait(void *unused) {
+    pthread_mutex_lock(&mutex);
+    while (!is_ready_unseen()) pthread_cond_wait(&condition, &mutex);
+    pthread_mutex_unlock(&mutex);
+    return unused;
+}
+
+static void *unseen_notify(void *unused) {
+    pause_for_others();
+    lock(&mutex);
+    set_ready_unseen();
+    pthread_cond_signal(&condition);
+    unlock(&mutex);
+    return unused;
+}
+
+// A thread that would notify, but is cancelled when it is no longer needed.
+static void *notify_later(void *unused) {
+    sleep(3);
+    bare_notify(NULL);
+    return unused;
+}
+
 // A worker that nobody waits for, and one that wakes others for as long as the program runs.
 static void *serve(void *unused) {
     lock(&mutex);
@@ -160,7 +194,7 @@ static void *wait_once(void *unused) {
 int main(int count, char **words) {
     const char *how = words[1];
     is_safe = count > 2;
-    if (!strcmp(how, "bare")) start(bare_wait, bare_notify);
+    if (!strcmp(how, "bare")) start(is_safe ? right_wait : bare_wait, bare_notify);
     if (!strcmp(how, "notify")) start(checked_wait, unlocked_notify);
     if (!strcmp(how, "check")) start(early_check, late_notify);
     if (!strcmp(how, "post")) {
@@ -180,6 +214,14 @@ int main(int count, char **words) {
         if (!is_safe) unlock(&other);
     }
     if (!strcmp(how, "timed")) start(timed_wait, bare_notify);
+    if (!strcmp(how, "unseen")) start(unseen_wait, unseen_notify);
+    if (!strcmp(how, "cancel")) {
+        pthread_t later;
+        pthread_create(&later, NULL, notify_later, NULL);
+        start(bare_wait, bare_notify);
+        pthread_cancel(later);
+        pthread_join(later, NULL);
+    }
     if (!strcmp(how, "server")) {
         pthread_t thread;
         pthread_create(&thread, NULL, serve, NULL);
