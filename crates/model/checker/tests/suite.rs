@@ -512,6 +512,88 @@ fn goals_enabled() {
 }
 
 #[test]
+fn goals_stuck() {
+    // Thread 1 waits and is woken; thread 2 notifies; thread 3 joins thread 1.
+    let text =
+        "1 acq a; 1 rel a; 1 wait a; 2 notify a; 2 w a; 1 wake a; 1 acq a; 1 rel a; 3 join 1";
+    let run = Run::new(text);
+    let stuck = |numbers: &[u32]| Goal::Stuck(events(numbers));
+    let goes_on =
+        |number| format!("at the end, event {number}: it can happen, or does not wait for ever");
+    check_goals(
+        &run,
+        &[
+            // The notify may come first, since nobody waits for it then.
+            (&[4, 5, 1, 2, 3], stuck(&[6, 9]), "correct"),
+            (&[1, 2, 3, 4, 5], stuck(&[]), "at the end: no thread is said to be stuck"),
+            // Whoever is left must be named, and wait.
+            (
+                &[4, 5, 1, 2, 3],
+                stuck(&[6]),
+                "at the end, event 9: it did not run, and every event should have",
+            ),
+            (
+                &[4, 1, 2, 3],
+                stuck(&[6, 9]),
+                "at the end, event 5: it did not run, and every event should have",
+            ),
+            (&[4, 1, 2, 3], stuck(&[5, 6, 9]), &goes_on(5)),
+            // It was woken.
+            (&[1, 2, 3, 4, 5], stuck(&[6, 9]), &goes_on(6)),
+            // Only for who is stuck may a notify come early.
+            (
+                &[4, 5, 1, 2, 3],
+                nothing(),
+                "step 1, event 4: the wait at event 3, which it woke, is not waiting",
+            ),
+        ],
+    );
+    // A lost notify finds nobody else waiting: it would wake that one.
+    let two = "1 wait a; 2 wait a; 3 notify a; 3 notify a; 1 wake a; 2 wake a";
+    let two = Run::new(two);
+    check_goals(
+        &two,
+        &[
+            (&[3, 2, 4, 6, 1], stuck(&[5]), "correct"),
+            (
+                &[2, 3, 4, 6, 1],
+                stuck(&[5]),
+                "step 2, event 3: the wait at event 1, which it woke, is not waiting",
+            ),
+        ],
+    );
+    // A thread that never starts may stay behind; a wait with a limit is none.
+    let forks = Run::new("1 wait a; 2 notify a; 1 wake a; 1 fork 3; 3 w a");
+    check_goals(&forks, &[(&[2, 1], stuck(&[3]), "correct")]);
+    let timed = Run::new("1 timed; 1 wait a; 2 notify a; 1 wake a");
+    check_goals(&timed, &[(&[3, 1, 2], stuck(&[4]), &goes_on(4))]);
+    // Locks, semaphores and barriers that keep threads waiting.
+    let counted = |start| Run {
+        starts: vec![start],
+        ..Run::new("1 acq a; 1 post a; 1 rel a; 2 acq a; 2 take a; 2 rel a")
+    };
+    check_goals(
+        &counted(Some(0)),
+        &[(&[4], stuck(&[1, 5]), "correct"), (&[1, 2, 3, 4], stuck(&[5]), &goes_on(5))],
+    );
+    check_goals(&counted(Some(1)), &[(&[4], stuck(&[1, 5]), &goes_on(5))]);
+    check_goals(&counted(None), &[(&[4], stuck(&[1, 5]), &goes_on(5))]);
+    let parties = |parties| Run {
+        parties: vec![parties],
+        ..Run::new(
+            "1 acq a; 1 rel a; 1 arrive a; 2 acq a; 2 arrive a; 1 depart a; 2 depart a; 2 rel a",
+        )
+    };
+    check_goals(&parties(Some(2)), &[(&[4, 5], stuck(&[1, 7]), "correct")]);
+    check_goals(&parties(None), &[(&[4], stuck(&[1, 5]), &goes_on(5))]);
+    // A join waits for a thread that waits for a lock.
+    let joins = Run::new("2 acq a; 2 rel a; 1 acq a; 1 join 2; 1 rel a");
+    let deadlock = |numbers: &[u32]| Goal::Deadlock(events(numbers));
+    check_goals(&joins, &[(&[3], deadlock(&[4, 1]), "correct")]);
+    check_goals(&joins, &[(&[3], stuck(&[1, 4]), "correct")]);
+}
+
+#[test]
 fn goals_deadlocks() {
     let text = "1 acq a; 1 acq b; 1 rel b; 1 rel a; 2 acq b; 2 acq a; 2 rel a; 2 rel b";
     let run = Run::new(text);

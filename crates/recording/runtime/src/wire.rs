@@ -555,8 +555,8 @@ mod tests {
     }
 
     #[test]
-    fn unknown_kinds_are_no_event() {
-        assert_eq!(Event::decode(6, |_| 0x3f << shift::KIND), None);
+    fn what_is_not_written_is_no_event_and_all_numbers_are_taken() {
         assert_eq!(Event::decode(6, |_| 0), None);
+        assert_eq!(Kind::ALL.len(), 1 << (shift::SIZE - shift::KIND));
     }
 }
