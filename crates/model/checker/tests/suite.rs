@@ -567,7 +567,13 @@ fn goals_stuck() {
     check_goals(&forks, &[(&[2, 1], stuck(&[3]), "correct")]);
     let timed = Run::new("1 timed; 1 wait a; 2 notify a; 1 wake a");
     check_goals(&timed, &[(&[3, 1, 2], stuck(&[4]), &goes_on(4))]);
-    // Locks, semaphores and barriers that keep threads waiting.
+}
+
+#[test]
+fn goals_stuck_at_locks_semaphores_and_barriers() {
+    let stuck = |numbers: &[u32]| Goal::Stuck(events(numbers));
+    let goes_on =
+        |number| format!("at the end, event {number}: it can happen, or does not wait for ever");
     let counted = |start| Run {
         starts: vec![start],
         ..Run::new("1 acq a; 1 post a; 1 rel a; 2 acq a; 2 take a; 2 rel a")
