@@ -107,8 +107,9 @@ fn waits_for_ever(trace: &Trace, event: EventId) -> bool {
         Op::Condition(ConditionOp::Wake, _) => {
             trace.signals().wait_interval(event).map_or(event, |wait| wait.begin)
         }
-        Op::Thread(ThreadOp::Join, _) | Op::Semaphore(SemaphoreOp::Take, _) => event,
-        Op::Barrier(BarrierOp::Depart, _) => return true,
+        Op::Thread(ThreadOp::Join, _)
+        | Op::Semaphore(SemaphoreOp::Take, _)
+        | Op::Barrier(BarrierOp::Depart, _) => event,
         _ => return false,
     };
     let before = trace.position(begin).checked_sub(1);

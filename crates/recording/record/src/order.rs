@@ -192,6 +192,9 @@ impl Order {
                 clock.join(&channel.sent);
                 if event.flags & flag::TRY == 0 {
                     meet(&mut channel.taken, clock);
+                } else {
+                    // What is found also depends on who took something before.
+                    clock.join(&channel.taken);
                 }
             }
             // All others order nothing.

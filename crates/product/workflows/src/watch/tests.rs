@@ -307,6 +307,20 @@ fn a_block_that_one_thread_allocates_and_another_alone_uses_orders_nothing() {
     compare(acts).unwrap();
 }
 
+#[test]
+fn who_finds_a_channel_empty_comes_after_who_took_from_it() {
+    let write = |var, value| Act::Write { var, value, size: 2 };
+    let acts = vec![
+        (1, write(0, 0)),
+        (2, write(0, 1)),
+        (2, Act::Receive { takes: true }),
+        (1, Act::Receive { takes: false }),
+        (1, write(1, 1)),
+        (1, write(0, 0)),
+    ];
+    compare(acts).unwrap();
+}
+
 proptest! {
     #![proptest_config(reweave_testkit::soak::config(300))]
 
