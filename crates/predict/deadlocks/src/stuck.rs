@@ -23,9 +23,9 @@
 //! In a recorded program a wake-up counts as lost only if what the thread looked at before it waited is recorded:
 //! code that is not, such as that of the C++ library, may look at what was written out of sight.
 //!
-//! Sound: each finding is a schedule that the checker accepted. Not complete: at most [`QUERIES_MAX`] sets
+//! Sound: each finding is a schedule that the checker accepted. Not complete: at most `QUERIES_MAX` sets
 //! of stops are tried for a candidate, a notify that wakes another thread instead is not looked at, and of
-//! the instances at the same code locations at most [`TRIES_MAX`] are tried. It is a claim about recorded
+//! the instances at the same code locations at most `TRIES_MAX` are tried. It is a claim about recorded
 //! events: code that did not run may wake a thread as well.
 //!
 //! Costs a pass over the waits and joins; for each candidate a query, and for a lost wake-up a copy of

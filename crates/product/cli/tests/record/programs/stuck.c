@@ -17,7 +17,7 @@ static int is_safe, is_ready, work;
 static atomic_int is_ready_early;
 
 // The waiting thread must wait before it is woken, in the recorded run.
-static void pause_for_others(void) { usleep(100000); }
+static void pause_for_others(void) { usleep(40000); }
 
 static void lock(pthread_mutex_t *it) { pthread_mutex_lock(it); }
 static void unlock(pthread_mutex_t *it) { pthread_mutex_unlock(it); }
@@ -109,7 +109,7 @@ static void *arrive_after_lock(void *unused) {
 }
 
 static void *arrive_under_lock(void *unused) {
-    usleep(20000);
+    usleep(10000);
     if (!is_safe) lock(&other);
     pthread_barrier_wait(&barrier);
     if (!is_safe) unlock(&other);
