@@ -150,7 +150,7 @@ fn a_later_notify_or_a_time_limit_saves_the_thread() {
         ),
         &[],
     );
-    // The thread has told that it waits.
+    // The notifying thread has seen that it waits.
     check(
         "
         T1         T2
