@@ -181,14 +181,21 @@ impl Trace {
         self.run_end.as_ref()
     }
 
-    /// Whether the thread of `acquire` would have waited for the lock, had it not been free. Where
-    /// waits are requested, these are the acquires right after a request, and those that end a wait
-    /// on a condition.
+    /// Whether the thread of `event` would have waited there for as long as it takes, had what it waits
+    /// for not been there. Of locks, where waits are requested, these are the acquires right after a
+    /// request, and those that end a wait on a condition; of all else, what is not marked as timed.
     #[must_use]
-    pub fn may_wait(&self, acquire: EventId) -> bool {
-        let events = self.thread_events(self.event(acquire).thread);
-        let before = self.position(acquire).checked_sub(1);
-        let before = before.map(|position| self.event(events[position as usize]).op);
+    pub fn may_wait(&self, event: EventId) -> bool {
+        let events = self.thread_events(self.event(event).thread);
+        let before = |event| {
+            let position = self.position(event).checked_sub(1);
+            position.map(|position| self.event(events[position as usize]).op)
+        };
+        if !matches!(self.event(event).op, Op::Lock(..)) {
+            let begin = self.signals().wait_interval(event).map_or(event, |wait| wait.begin);
+            return before(begin) != Some(Op::Marker(Marker::Timed));
+        }
+        let before = before(event);
         !self.declared.waits_are_requested
             || matches!(
                 before,

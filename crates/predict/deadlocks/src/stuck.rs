@@ -101,20 +101,15 @@ impl Candidate {
 
 /// Whether the thread of `event` waits there, if it has to, for as long as it takes.
 fn waits_for_ever(trace: &Trace, event: EventId) -> bool {
-    let thread_events = trace.thread_events(trace.event(event).thread);
-    let begin = match trace.event(event).op {
-        Op::Lock(LockOp::Acquire | LockOp::AcquireShared, _) => return trace.may_wait(event),
-        Op::Condition(ConditionOp::Wake, _) => {
-            trace.signals().wait_interval(event).map_or(event, |wait| wait.begin)
-        }
-        Op::Thread(ThreadOp::Join, _)
-        | Op::Semaphore(SemaphoreOp::Take, _)
-        | Op::Barrier(BarrierOp::Depart, _) => event,
-        _ => return false,
-    };
-    let before = trace.position(begin).checked_sub(1);
-    let before = before.map(|at| trace.event(thread_events[at as usize]).op);
-    before != Some(Op::Marker(Marker::Timed))
+    let can_wait = matches!(
+        trace.event(event).op,
+        Op::Lock(LockOp::Acquire | LockOp::AcquireShared, _)
+            | Op::Condition(ConditionOp::Wake, _)
+            | Op::Thread(ThreadOp::Join, _)
+            | Op::Semaphore(SemaphoreOp::Take, _)
+            | Op::Barrier(BarrierOp::Depart, _)
+    );
+    can_wait && trace.may_wait(event)
 }
 
 /// Whether what made the thread of `wait` wait is recorded. In a recorded program code that is not may look at
