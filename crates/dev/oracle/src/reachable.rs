@@ -407,7 +407,8 @@ impl<'a> Search<'a> {
                 let is_birth = |&id: &EventId| {
                     self.observed.event(id).op == Op::Object(ObjectOp::Alloc, object)
                 };
-                self.observed.ids().filter(is_birth).any(|id| self.has_run(id))
+                // Perhaps nobody saw it allocated.
+                self.observed.ids().filter(is_birth).all(|id| self.has_run(id))
             }
             Op::Access(..)
             | Op::Fence(_)

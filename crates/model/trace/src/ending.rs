@@ -89,7 +89,7 @@ pub struct RunEnd {
     pub misuses: Vec<Misuse>,
 }
 
-/// What a program must not do with locks, conditions and threads.
+/// What a program must not do with locks, conditions, threads, memory, files and signals.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum MisuseKind {
     /// A lock is released that nobody holds.
@@ -102,16 +102,28 @@ pub enum MisuseKind {
     WaitWithoutLock,
     /// A thread ended that was neither joined nor detached.
     ThreadLeak,
+    /// Memory is freed that was freed before.
+    DoubleFree,
+    /// A lock is asked for that was destroyed.
+    UseDestroyed,
+    /// A file descriptor is used that was closed.
+    UseClosed,
+    /// A handler of a signal calls what is not safe there.
+    UnsafeInHandler,
 }
 
 impl MisuseKind {
     /// Every kind, by its number in files.
-    pub const ALL: [Self; 5] = [
+    pub const ALL: [Self; 9] = [
         Self::ReleaseNotHeld,
         Self::ReleaseOfOthers,
         Self::DestroyHeld,
         Self::WaitWithoutLock,
         Self::ThreadLeak,
+        Self::DoubleFree,
+        Self::UseDestroyed,
+        Self::UseClosed,
+        Self::UnsafeInHandler,
     ];
 
     /// How formats spell it.
@@ -123,6 +135,10 @@ impl MisuseKind {
             Self::DestroyHeld => "destroy-held",
             Self::WaitWithoutLock => "wait-without-lock",
             Self::ThreadLeak => "thread-leak",
+            Self::DoubleFree => "double-free",
+            Self::UseDestroyed => "use-destroyed",
+            Self::UseClosed => "use-closed",
+            Self::UnsafeInHandler => "unsafe-in-handler",
         }
     }
 

@@ -207,11 +207,16 @@ impl Monitor {
                 Ok(())
             }
             Op::Semaphore(SemaphoreOp::Take, s) => self.take(s),
-            Op::Object(ObjectOp::Alloc, o) => {
-                self.change_life(o, Life::Unborn, Life::Live, Violation::AllocatedTwice(o))
-            }
-            Op::Object(ObjectOp::Free, o) => {
-                self.change_life(o, Life::Live, Life::Ended, Violation::NotAllocated(o))
+            Op::Object(op, o) => {
+                let life = self.objects.get_or_default(o);
+                *life = match (op, *life) {
+                    (ObjectOp::Alloc, Life::Unborn) => Life::Live,
+                    (ObjectOp::Alloc, _) => return Err(Violation::AllocatedTwice(o)),
+                    (ObjectOp::Free, Life::Ended) => return Err(Violation::FreedTwice(o)),
+                    // Perhaps nobody saw it allocated: a mutex may be there from the start.
+                    (ObjectOp::Free, _) => Life::Ended,
+                };
+                Ok(())
             }
             Op::Marker(Marker::Begin(b)) => {
                 *self.blocks.entry((thread, b)).or_default() += 1;
@@ -225,21 +230,6 @@ impl Monitor {
                 _ => Err(Violation::NotBegun(b)),
             },
         }
-    }
-
-    fn change_life(
-        &mut self,
-        object: ObjectId,
-        from: Life,
-        to: Life,
-        otherwise: Violation,
-    ) -> Result<(), Violation> {
-        let life = self.objects.get_or_default(object);
-        if *life != from {
-            return Err(otherwise);
-        }
-        *life = to;
-        Ok(())
     }
 
     fn acquire(&mut self, thread: ThreadId, lock: LockId) -> Result<(), Violation> {
@@ -502,8 +492,8 @@ pub enum Violation {
     BelowZero(SemaphoreId),
     /// An object is allocated a second time.
     AllocatedTwice(ObjectId),
-    /// An object is freed that is not live.
-    NotAllocated(ObjectId),
+    /// An object is freed that was freed before.
+    FreedTwice(ObjectId),
     /// A block ends that its thread has not begun.
     NotBegun(BlockId),
 }
@@ -564,7 +554,7 @@ impl Violation {
             | Self::TooFewArrived { .. }
             | Self::BelowZero(_)
             | Self::AllocatedTwice(_)
-            | Self::NotAllocated(_)
+            | Self::FreedTwice(_)
             | Self::NotBegun(_) => self.explain_operand(names),
         };
         IllFormed { event, reason }
@@ -603,9 +593,7 @@ impl Violation {
                 format!("takes from semaphore `{}`, which is at zero", names.semaphores.name(s))
             }
             Self::AllocatedTwice(o) => format!("object `{}` was allocated before", object(o)),
-            Self::NotAllocated(o) => {
-                format!("frees object `{}`, which is not allocated", object(o))
-            }
+            Self::FreedTwice(o) => format!("object `{}` was freed before", object(o)),
             Self::NotBegun(b) => {
                 format!("ends block `{}`, which its thread has not begun", names.blocks.name(b))
             }

@@ -35,6 +35,20 @@ pub const TAKEN_BY: &str = ".taken_by_";
 /// finds it empty, reads that.
 pub const VALUE: &str = ".value";
 
+/// How many ends of a name are tried as that of an object.
+const PARTS_MAX: usize = 64;
+
+/// How the lives of file descriptors are called, as objects and as variables: `descriptor(3)#1`.
+pub const DESCRIPTOR: &str = "descriptor";
+
+/// How objects are called that stand for the lives of locks, conditions, barriers and semaphores: `lock(m)`.
+const HANDLES: [(NameKind, &str); 4] = [
+    (NameKind::Lock, "lock"),
+    (NameKind::Condition, "condition"),
+    (NameKind::Barrier, "barrier"),
+    (NameKind::Semaphore, "semaphore"),
+];
+
 /// The names of everything a trace speaks of.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Names {
@@ -116,7 +130,30 @@ impl Names {
     pub fn object_of(&self, var: VarId) -> Option<ObjectId> {
         let name = self.vars.name(var);
         let ends = name.match_indices(['+', '[', '.', '\'']).map(|(at, _)| at);
-        ends.chain([name.len()]).find_map(|end| self.objects.get(&name[..end]))
+        // No name that a recorder gives has more of them.
+        ends.take(PARTS_MAX).chain([name.len()]).find_map(|end| self.objects.get(&name[..end]))
+    }
+
+    /// What the object is called that stands for the life of the thing of `kind` with `name`, if such things
+    /// have lives: locks, conditions, barriers and semaphores.
+    #[must_use]
+    pub fn handle_name(kind: NameKind, name: &str) -> Option<String> {
+        let (_, word) = HANDLES.into_iter().find(|&(of, _)| of == kind)?;
+        Some(format!("{word}({name})"))
+    }
+
+    /// The object that stands for the life of the thing of `kind` at `index`.
+    #[must_use]
+    pub fn handle(&self, kind: NameKind, index: u32) -> Option<ObjectId> {
+        self.objects.get(&Self::handle_name(kind, self.name(kind, index))?)
+    }
+
+    /// Whether `object` is no memory but stands for the life of something else: a [`Names::handle`] or a file descriptor.
+    #[must_use]
+    pub fn is_handle(&self, object: ObjectId) -> bool {
+        let name = self.objects.name(object);
+        let is_called = |word: &str| name.strip_prefix(word).is_some_and(|it| it.starts_with('('));
+        is_descriptor(name) || HANDLES.iter().any(|(_, word)| is_called(word))
     }
 
     /// The lock that is found taken by who reads `var`, if it stands for that; see [`TAKEN_BY`].
@@ -180,6 +217,11 @@ impl Names {
     pub const fn spell(&self, op: Op) -> Spelled<'_> {
         Spelled { names: self, op }
     }
+}
+
+/// Whether what is called `name` stands for the life of a file descriptor.
+fn is_descriptor(name: &str) -> bool {
+    name.strip_prefix(DESCRIPTOR).is_some_and(|rest| rest.starts_with('(') && rest.contains(")#"))
 }
 
 /// An operation that displays as text formats spell it.

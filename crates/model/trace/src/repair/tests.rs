@@ -258,14 +258,14 @@ fn a_thread_that_goes_on_waiting_timed_out() {
 #[test]
 fn ends_without_begins_are_dropped() {
     check(
-        "T1 end b,T1 free o,T1 depart b,T1 join T1,T1 fork T2,T1 fork T2",
+        "T1 end b,T1 free o,T1 free o,T1 depart b,T1 join T1,T1 fork T2,T1 fork T2",
         expect![[r#"
-            T1|fork(T2)
+            T1|free(o) T1|fork(T2)
             event 1: dropped `T1|end(b)`: ends block `b`, which its thread has not begun
-            event 2: dropped `T1|free(o)`: frees object `o`, which is not allocated
-            event 3: dropped `T1|depart(b)`: departs from `b`, where its thread has not arrived
-            event 4: dropped `T1|join(T1)`: a thread cannot wait for its own end
-            event 6: dropped `T1|fork(T2)`: thread `T2` was forked already, at event 5"#]],
+            event 3: dropped `T1|free(o)`: object `o` was freed before
+            event 4: dropped `T1|depart(b)`: departs from `b`, where its thread has not arrived
+            event 5: dropped `T1|join(T1)`: a thread cannot wait for its own end
+            event 7: dropped `T1|fork(T2)`: thread `T2` was forked already, at event 6"#]],
     );
 }
 

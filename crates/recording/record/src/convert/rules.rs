@@ -121,7 +121,7 @@ fn reason(violation: Violation) -> Impossible {
         Violation::NotArrived(_) => "departure from a barrier without arrival",
         Violation::TooFewArrived { .. } => "departure from a barrier before all arrived",
         Violation::BelowZero(_) => "take from a semaphore at zero",
-        Violation::AllocatedTwice(_) | Violation::NotAllocated(_) => {
+        Violation::AllocatedTwice(_) | Violation::FreedTwice(_) => {
             "end of an object that is not live"
         }
         Violation::NotBegun(_) => "end of a block that did not begin",
