@@ -48,6 +48,14 @@ pub fn is_ordered(
 /// reordering leaves unordered; goes through all of them.
 #[must_use]
 pub fn unordered_pairs(trace: &Trace) -> Vec<(EventId, EventId)> {
+    unordered_pairs_of(trace, Op::conflicts_with)
+}
+
+/// The same of pairs of which `is_pair` holds, whichever of the two is first.
+pub(crate) fn unordered_pairs_of(
+    trace: &Trace,
+    is_pair: impl Fn(Op, Op) -> bool,
+) -> Vec<(EventId, EventId)> {
     let (definition, observed) = (Definition::new(trace), Observed::new(trace));
     let mut pairs = BTreeSet::new();
     let mut schedules = vec![Vec::new()];
@@ -61,7 +69,7 @@ pub fn unordered_pairs(trace: &Trace) -> Vec<(EventId, EventId)> {
             for &other in &schedule {
                 let (left, right) = (observed.event(other), observed.event(event));
                 if left.thread != right.thread
-                    && left.op.conflicts_with(right.op)
+                    && is_pair(left.op, right.op)
                     && !is_ordered(&observed, &longer, other, event)
                 {
                     pairs.insert((other.max(event), other.min(event)));

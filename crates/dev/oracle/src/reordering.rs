@@ -87,7 +87,9 @@ impl<'a> Definition<'a> {
             Goal::Unordered(first, second) => {
                 [first, second].into_iter().all(|&event| run.place(event).is_some())
                     && run.thread(*first) != run.thread(*second)
-                    && run.conflict(*first, *second)
+                    && (run.conflict(*first, *second)
+                        || run.is_end_and_access(*first, *second)
+                        || run.is_end_and_access(*second, *first))
                     && !memory_orders::is_ordered(&self.observed, schedule, *first, *second)
             }
             Goal::Deadlock(events) => {
@@ -312,10 +314,9 @@ impl<'a> Run<'a> {
                 }
             }
             Op::Object(ObjectOp::Free, object) => {
-                let mut ids = self.observed.ids();
-                ids.any(|id| {
-                    self.op(id) == Op::Object(ObjectOp::Alloc, object) && self.is_done(id, at)
-                })
+                let is_birth = |id| self.op(id) == Op::Object(ObjectOp::Alloc, object);
+                // Perhaps nobody saw it allocated.
+                self.observed.ids().filter(|&id| is_birth(id)).all(|id| self.is_done(id, at))
             }
             _ => true,
         }
@@ -344,6 +345,11 @@ impl<'a> Run<'a> {
             && first.var() == second.var()
             && (first.is_write() || second.is_write())
             && (!first.is_atomic() || !second.is_atomic())
+    }
+
+    /// Whether `end` ends a life, perhaps that of what `access` accesses.
+    fn is_end_and_access(&self, end: EventId, access: EventId) -> bool {
+        matches!(self.op(end), Op::Object(ObjectOp::Free, _)) && self.op(access).var().is_some()
     }
 
     /// Whether `blocked` acquires a lock that, at the end, the thread of `holder` keeps it from, or

@@ -2,7 +2,8 @@
 
 use reweave_base::Id;
 use reweave_op::{
-    AccessOp, After, BarrierOp, ConditionOp, EventId, Goal, Marker, Op, SemaphoreOp, ThreadOp,
+    AccessOp, After, BarrierOp, ConditionOp, EventId, Goal, Marker, ObjectOp, Op, SemaphoreOp,
+    ThreadOp,
 };
 
 use crate::happens_before;
@@ -84,12 +85,17 @@ fn require(holds: bool, event: EventId, rule: Rule) -> Result<(), Refusal> {
     if holds { Ok(()) } else { Err(Refusal { step: None, event: Some(event), rule }) }
 }
 
-/// Both happened, in different threads, they conflict, and happens-before orders neither.
+/// Both happened, in different threads, they conflict, and happens-before orders neither. The end of a life
+/// conflicts with every access to what lived, which is for others to say.
 fn check_unordered(replay: &Replay<'_>, first: EventId, second: EventId) -> Result<(), Refusal> {
     let observed = &replay.observed;
     let are_apart = observed.thread(first) != observed.thread(second);
     require(are_apart, second, Rule::SameThread)?;
-    let conflict = observed.op(first).conflicts_with(observed.op(second));
+    let ops = [observed.op(first), observed.op(second)];
+    let ends_life = |op: Op| matches!(op, Op::Object(ObjectOp::Free, _));
+    let conflict = ops[0].conflicts_with(ops[1])
+        || ends_life(ops[0]) && ops[1].var().is_some()
+        || ends_life(ops[1]) && ops[0].var().is_some();
     require(conflict, first, Rule::NoConflict)?;
     for event in [first, second] {
         require(replay.happened(event), event, Rule::OutOfOrder)?;

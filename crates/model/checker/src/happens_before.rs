@@ -29,12 +29,17 @@ pub(crate) fn orders(replay: &Replay<'_>, first: EventId, second: EventId) -> bo
     for event in replay.events_from(step(early)).take_while(|&event| event != late) {
         after.step(event);
     }
-    // What the later access itself sees makes no order, unless it acquires it.
-    let op = replay.observed.op(late);
-    let seen = op.var().map_or(Value::default(), |var| after.value(var));
-    let acquires = matches!(op, Op::Access(access, _)
-        if access.is_read() && access.order().is_some_and(MemoryOrder::acquires));
-    after.threads[replay.observed.thread(late)] || seen.is_atomic && seen.passes_on && acquires
+    let (op, thread) = (replay.observed.op(late), replay.observed.thread(late));
+    after.threads[thread]
+        || match op {
+            // What the later access itself sees makes no order, unless it acquires it.
+            Op::Access(access, var) => {
+                let seen = after.value(var);
+                let acquires = access.order().is_some_and(MemoryOrder::acquires);
+                access.is_read() && acquires && seen.is_atomic && seen.passes_on
+            }
+            _ => after.receives(late, op, thread),
+        }
 }
 
 /// What comes after an event, as far as the order was followed.

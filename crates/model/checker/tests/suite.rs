@@ -434,6 +434,10 @@ fn what_happens_before_orders_is_not_unordered() {
         "1 w a; 1 wait c; 2 notify c; 2 r a",
         "2 w a; 1 wait c; 2 notify c; 1 wake c; 1 r a",
         "1 w a; 1 alloc o; 2 free o; 2 r a",
+        // The access and the end of what it accesses.
+        "1 w a; 1 aw.release f; 2 ar.acquire f; 2 free o",
+        "1 w a; 1 alloc o; 2 free o",
+        "1 free o; 1 fork 2; 2 r a",
     ];
     for text in ordered {
         assert!(is_ordered(text), "{text}");
@@ -462,6 +466,8 @@ fn goals_unordered() {
         "1 aw a; 2 r a",
         "1 w a; 1 racq l; 1 rrel l; 2 racq l; 2 rrel l; 2 r a",
         "1 w a; 1 aw.release f; 2 r a",
+        "1 w a; 1 aw.relaxed f; 2 ar.acquire f; 2 free o",
+        "1 free o; 2 r a",
     ];
     for text in unordered {
         assert!(!is_ordered(text), "{text}");
@@ -489,6 +495,15 @@ fn goals_unordered() {
                 "at the end, event 2: it does not conflict with the other access",
             ),
             (&[1], unordered(1, 9), "at the end, event 9: the trace has no such event"),
+        ],
+    );
+    let run = Run::new("1 alloc o; 1 free o; 2 post s; 2 free p");
+    let refusal = "it does not conflict with the other access";
+    check_goals(
+        &run,
+        &[
+            (&[1, 2, 3], unordered(2, 3), &format!("at the end, event 2: {refusal}")),
+            (&[1, 2, 3, 4], unordered(2, 4), &format!("at the end, event 2: {refusal}")),
         ],
     );
 }

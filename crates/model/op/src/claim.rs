@@ -35,8 +35,8 @@ pub enum Goal {
     Enabled(Vec<EventId>),
     /// Two conflicting accesses of different threads, each its thread's next event.
     Race(EventId, EventId),
-    /// Two conflicting accesses of different threads happened, and happens-before of this very
-    /// order, which goes by memory orders, puts neither before the other.
+    /// Two conflicting accesses of different threads, or an access and a `free`, happened, and happens-before
+    /// of this very order, which goes by memory orders, puts neither before the other.
     Unordered(EventId, EventId),
     /// Each is its thread's next event and acquires, or requests, a lock that the thread of the
     /// one after it holds, or joins that thread; the last one's that of the first.

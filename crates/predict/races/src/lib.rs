@@ -33,7 +33,6 @@ pub mod candidates;
 pub mod epoch;
 pub mod exact;
 mod locksets;
-mod memory_orders;
 mod pairs;
 pub mod reduce;
 pub mod relation;

@@ -2,12 +2,11 @@
 
 use reweave_analysis::{
     Counter, Counters, Detail, Evidence, Finding, Guarantee, Info, Subject, WeakAccess, spelled,
+    too_weak,
 };
 use reweave_driver::{Evaluated, Evaluator, Open, Predictor, Reorderings, Tried};
 use reweave_reorder::{Answer, Query};
 use reweave_trace::{EventId, Goal, SiteId, Trace};
-
-use crate::memory_orders::too_weak;
 
 /// Of how many location pairs instances are kept.
 pub const GROUPS_MAX: usize = 100_000;

@@ -1,4 +1,4 @@
-//! Two accesses that both happen, with nothing that orders them.
+//! Two accesses, or an access and the end of what it accesses, that both happen, with nothing that orders them.
 //!
 //! Happens-before of a reordering goes by memory orders: a relaxed atomic that hands something over
 //! orders nothing, though no reordering can do without it. What orders the two is looked for in the
@@ -130,12 +130,13 @@ fn path(
     let happening = trace.event(late);
     // What the later access itself sees makes no order, unless it acquires it.
     let seen = match happening.op {
-        Op::Access(access, var) if access.is_read() => {
+        Op::Access(access, _) if !access.is_read() => None,
+        Op::Access(access, var) => {
             let value = follower.values.get(&var).copied().unwrap_or_default();
             let Value { is_atomic, passed_on, .. } = value;
             passed_on.filter(|_| is_atomic && access.order().is_some_and(MemoryOrder::acquires))
         }
-        _ => None,
+        op => follower.receive(late, op, happening.thread),
     };
     let reached = follower.threads[happening.thread].or(seen);
     (reached.map(|link| follower.edges(link)), looks)

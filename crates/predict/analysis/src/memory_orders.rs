@@ -5,16 +5,18 @@
 //! saw. Where both are atomic, the write has to release and the read has to acquire, by their own
 //! orders or by fences. Within a release sequence, which read-modify-writes continue, only its ends do.
 
-use reweave_analysis::WeakAccess;
 use reweave_order::mhb::MustHappenBefore;
 use reweave_trace::{EventId, MemoryOrder, Op, Trace};
+
+use crate::WeakAccess;
 
 /// How many events are looked at on the way back.
 const LOOKS_MAX: usize = 100_000;
 
 /// The atomic accesses between `first` and `second` that would have to be stronger for the two to be
 /// ordered, in observed order; empty if no atomics lead from one to the other.
-pub(crate) fn too_weak(
+#[must_use]
+pub fn too_weak(
     trace: &Trace,
     mhb: &MustHappenBefore<'_>,
     first: EventId,
