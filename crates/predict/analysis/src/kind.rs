@@ -116,7 +116,7 @@ kinds! {
         weaknesses: &[416, 362],
         summary: "A thread can access memory after another has freed it.",
         description: "A thread can free memory before another thread accesses it for the last time. \
-                      In the recorded run the access came first. A schedule in which it does not is \
+                      In most recorded runs the access came first. A schedule in which it does not is \
                       attached as a code flow.",
         why: &[
             "One thread frees the memory, and nothing makes it wait until the other is done with it. An \
@@ -129,25 +129,50 @@ kinds! {
               up and use it.",
         needs_accesses: true,
     };
-    /// Locks, conditions or threads that the recorded run misused.
+    /// A handle that is used after it was closed.
+    UseAfterClose: KindInfo {
+        name: "use-after-close",
+        letter: 'C',
+        rule: "UseAfterClose",
+        weaknesses: &[672, 910, 362],
+        summary: "A thread can use a lock or a file descriptor after another has destroyed or closed it.",
+        description: "A thread can destroy a lock, a condition, a barrier or a semaphore, or close a file \
+                      descriptor, before another thread uses it for the last time. In most recorded runs the use \
+                      came first. A schedule in which it does not is attached as a code flow.",
+        why: &[
+            "One thread ends what the other still uses, and nothing makes it wait. What a destroyed lock does is \
+             not defined. The number of a closed descriptor can be given to another file at once: the use then \
+             reads or writes there.",
+        ],
+        fix: "Let the last user close it: join the other thread before, or count the users. To end a thread that \
+              waits for input, shut the connection down or tell it by another way, join it, and close then.",
+        needs_accesses: false,
+    };
+    /// Locks, threads, memory or files that the recorded run misused.
     Misuse: KindInfo {
         name: "misuse",
         letter: 'M',
         rule: "LockMisuse",
-        weaknesses: &[667, 764, 765, 772, 832],
-        summary: "The recorded run misused a lock, a condition or a thread.",
+        weaknesses: &[667, 764, 765, 772, 832, 415, 910, 479],
+        summary: "The recorded run misused a lock, a thread, memory or a file.",
         description: "A mutex was released or waited with that its thread did not hold, or destroyed while \
-                      it was held; or a thread was neither joined nor detached. Nothing is predicted: it \
+                      it was held; a thread was neither joined nor detached; or memory was freed twice, a destroyed \
+                      lock asked for, a closed file descriptor used, or a function called in a signal handler that is \
+                      not safe there. Nothing is predicted: it \
                       happened, at the events that are named.",
         why: &[
             "POSIX, C and C++ do not say what happens if a thread releases a mutex that it does not hold, waits \
              on a condition with one, or destroys one that is held. It may work with this library, and \
              not with the next one; the lock does not guard what it should.",
+            "Memory that is freed twice may be given to two parts of the program at once. A closed descriptor may be \
+             another file's by now.",
+            "A handler of a signal may interrupt the very function that it calls: `malloc`, `printf` and locks then find \
+             their own data half changed, or wait for themselves.",
             "A thread that ends and is neither joined nor detached keeps its memory as long as the program runs.",
         ],
         fix: "Release a mutex in the thread that acquired it, once for each time; to let one thread wait for \
-              another, use a semaphore or a condition. Destroy it when nobody can use it any more. Join each \
-              thread, or detach it.",
+              another, use a semaphore or a condition. Destroy, free and close when nobody can use it any more. Join each \
+              thread, or detach it. In a signal handler set an atomic flag or write to a pipe, and do the rest elsewhere.",
         needs_accesses: false,
     };
     /// Two conflicting accesses at once.
@@ -239,7 +264,8 @@ impl Kind {
         match self {
             Self::Deadlock => matches!(goal, Goal::Deadlock(_)),
             Self::Race => matches!(goal, Goal::Race(..) | Goal::Unordered(..)),
-            Self::Atomicity | Self::UseAfterFree => matches!(goal, Goal::Order { .. }),
+            Self::Atomicity | Self::UseAfterClose => matches!(goal, Goal::Order { .. }),
+            Self::UseAfterFree => matches!(goal, Goal::Order { .. } | Goal::Unordered(..)),
             Self::Predicate => matches!(goal, Goal::Reaches(_) | Goal::Race(..)),
             Self::Nondeterminism => matches!(goal, Goal::Sees { .. } | Goal::Leaves { .. }),
             Self::Stuck => matches!(goal, Goal::Stuck(_)),

@@ -74,8 +74,7 @@ pub fn run(
     let mut outcome = Outcome { settings: asked, ..Outcome::default() };
     for analysis in analyses {
         let info = analysis.info();
-        // Of a run that ended well there is nothing to say, not even that it was looked at.
-        if info.family == reweave_endings::FAMILY && !reweave_endings::applies(info, trace) {
+        if !applies(info, trace, analyses) {
             continue;
         }
         if !info.needs.is_in(trace) {
@@ -105,8 +104,7 @@ pub fn run(
             coverage.truncated = coverage.truncated.or(Some(reason));
         }
         let (unshown, witnesses) = (collector.unshown, collector.witnesses);
-        let is_counted = matches!(info.kind, Kind::Race | Kind::Deadlock | Kind::UseAfterFree);
-        if let Some(without) = without_assumed.as_ref().filter(|_| is_counted) {
+        if let Some(without) = without_assumed.as_ref().filter(|_| is_counted(info)) {
             count_undecided(&mut coverage, without, *analysis, settings, shown.locations(trace));
         }
         // Groups that an analysis only counts never come as findings.
@@ -127,6 +125,23 @@ pub fn run(
     outcome.findings = name(trace, findings);
     outcome.assumed = without_assumed.map(|without| without.libraries).unwrap_or_default();
     outcome
+}
+
+/// Whether there is anything to say of the analysis `info`, be it that it found nothing.
+fn applies(info: &Info, trace: &Trace, analyses: &[&dyn Analysis]) -> bool {
+    // Not of a run that ended well.
+    if info.family == reweave_endings::FAMILY {
+        return reweave_endings::applies(info, trace);
+    }
+    // Nor of lives where none ends, unless that is all that is asked for.
+    info.family != reweave_lifetimes::FAMILY
+        || reweave_lifetimes::applies(info, trace)
+        || analyses.iter().all(|other| other.info().family == info.family)
+}
+
+/// Whether what ordering hides that was only assumed is counted as undecided.
+const fn is_counted(info: &Info) -> bool {
+    matches!(info.kind, Kind::Race | Kind::Deadlock | Kind::UseAfterFree | Kind::UseAfterClose)
 }
 
 /// Sorts `findings`, the worst and the most certain first, then by where they end.

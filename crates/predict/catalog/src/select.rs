@@ -109,9 +109,10 @@ mod tests {
 
     #[test]
     fn unless_others_are_asked_for_each_family_runs_what_proves_most() {
-        let defaults = ["races.exact", "deadlocks.exact", "deadlocks.stuck", "atomicity.blocks"];
+        let waits = ["races.exact", "deadlocks.exact", "deadlocks.stuck"];
+        let lives = ["lifetimes.free", "lifetimes.close", "atomicity.blocks"];
         let endings = ["endings.failure", "endings.stuck", "endings.misuse"];
-        assert_eq!(names("", &[]), [&defaults[..], &endings].concat());
+        assert_eq!(names("", &[]), [waits, lives, endings].concat());
     }
 
     #[test]

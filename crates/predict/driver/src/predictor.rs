@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use reweave_analysis::{Finding, Proof, Truncation};
 use reweave_reorder::Budget;
 
-use crate::driver::{Driver, Evaluator};
+use crate::driver::{Driver, Evaluator, Workers};
 
 /// How many groups take turns with each other; a trace with more is gone through in such parts, which
 /// bounds the memory for proofs that are not final.
@@ -224,6 +224,10 @@ impl Driver<'_, '_> {
         predictor: &mut P,
         groups: impl IntoIterator<Item = Group<P::Candidate>>,
     ) -> ControlFlow<()> {
+        let unlimited = Budget { work: u64::MAX, ..Budget::default() };
+        let usual = if predictor.is_decided() { unlimited } else { self.query_budget() };
+        // A group may take many rounds: what workers have allocated stays.
+        let workers = self.evaluators(predictor.query_budget(usual));
         let mut groups = groups.into_iter().peekable();
         let mut is_first = true;
         while groups.peek().is_some() {
@@ -236,7 +240,7 @@ impl Driver<'_, '_> {
             });
             let mut open: Vec<State<P::Candidate>> = part.collect();
             while !open.is_empty() {
-                open = self.round(predictor, open, is_first)?;
+                open = self.round(predictor, &workers, open, is_first)?;
                 is_first = false;
             }
         }
@@ -247,13 +251,11 @@ impl Driver<'_, '_> {
     fn round<P: Predictor>(
         &mut self,
         predictor: &mut P,
+        workers: &Workers<'_, Evaluator<'_, '_>>,
         open: Vec<State<P::Candidate>>,
         mut is_first: bool,
     ) -> ControlFlow<(), Vec<State<P::Candidate>>> {
         let is_decided = predictor.is_decided();
-        let unlimited = Budget { work: u64::MAX, ..Budget::default() };
-        let usual = if is_decided { unlimited } else { self.query_budget() };
-        let workers = self.evaluators(predictor.query_budget(usual));
         let (total, mut still_open) = (open.len(), Vec::new());
         let mut queue = open.into_iter();
         while queue.len() > 0 {
@@ -273,7 +275,7 @@ impl Driver<'_, '_> {
                 continue;
             }
             let known = &*predictor;
-            let tries = self.map(&workers, &mut batch, |evaluator, state| {
+            let tries = self.map(workers, &mut batch, |evaluator, state| {
                 let tried = known.evaluate(evaluator, &state.group.candidates[state.tried]);
                 let work = evaluator.take_work();
                 (tried, if is_decided { 0 } else { work })

@@ -1,4 +1,5 @@
-//! Lifetimes: memory that a thread can access after another has freed it.
+//! Lifetimes: memory that a thread can access after another has freed it, and handles that it can use after
+//! another has closed or destroyed them.
 //!
 //! ```
 //! use reweave_analysis::{Settings, Subject};
@@ -15,9 +16,24 @@
 //! assert_eq!(numbers, [4, 3]);
 //! ```
 
+pub mod close;
+mod ends;
 pub mod free;
 
-use reweave_analysis::Analysis;
+use reweave_analysis::{Analysis, Info, Kind};
+use reweave_trace::Trace;
+
+use crate::ends::Lives;
+
+/// What the family is called.
+pub const FAMILY: &str = "lifetimes";
 
 /// Every analysis of this family.
-pub const ANALYSES: &[&dyn Analysis] = &[&free::UseAfterFree];
+pub const ANALYSES: &[&dyn Analysis] = &[&free::UseAfterFree, &close::UseAfterClose];
+
+/// Whether `info` has anything to say of `trace`: a life ends of the sort that it looks at.
+#[must_use]
+pub fn applies(info: &Info, trace: &Trace) -> bool {
+    let lives = if info.kind == Kind::UseAfterClose { Lives::Handles } else { Lives::Memory };
+    lives.end_in(trace)
+}

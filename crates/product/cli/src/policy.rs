@@ -98,17 +98,6 @@ impl PolicyArgs {
         }
         for path in &self.suppress {
             let suppressions = Suppressions::parse(&path.display().to_string(), &content(path)?)?;
-            let unsupported: Vec<_> = suppressions.unsupported().collect();
-            if let [first, others @ ..] = &unsupported[..] {
-                let more = match others.len() {
-                    0 => String::new(),
-                    count => format!(" (and {count} more)"),
-                };
-                say(&format!(
-                    "{}:{}: `{}`{more} has no effect: reweave does not report this kind of fault",
-                    first.file, first.line, first.text
-                ));
-            }
             policy.suppressions.push(suppressions);
         }
         Ok(PolicyCheck { args: self, policy, limit: None, kinds: Vec::new(), is_complete: true })

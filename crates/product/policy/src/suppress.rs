@@ -34,8 +34,6 @@ enum Target {
     CalledFromLib,
     /// One finding.
     Fingerprint,
-    /// Faults that only ThreadSanitizer reports.
-    Unsupported,
 }
 
 /// The kinds of suppressions besides those named after the kind of finding.
@@ -44,7 +42,7 @@ const TARGETS: [(&str, Target); 6] = [
     ("called_from_lib", Target::CalledFromLib),
     ("mutex", Target::Of(Kind::Misuse)),
     ("thread", Target::Of(Kind::Misuse)),
-    ("signal", Target::Unsupported),
+    ("signal", Target::Of(Kind::Misuse)),
     ("fingerprint", Target::Fingerprint),
 ];
 
@@ -146,16 +144,9 @@ impl Suppressions {
             Target::Of(kind) => kinds.contains(&kind),
             Target::RaceTop => kinds.contains(&Kind::Race),
             Target::CalledFromLib | Target::Fingerprint => true,
-            Target::Unsupported => false,
         };
         let unused = self.entries.iter().filter(|entry| !entry.is_used);
         unused.filter(move |entry| is_searched(entry.target)).map(|entry| self.line_of(entry))
-    }
-
-    /// Suppressions of faults that only ThreadSanitizer reports.
-    pub fn unsupported(&self) -> impl Iterator<Item = Suppression<'_>> {
-        let unsupported = self.entries.iter().filter(|it| it.target == Target::Unsupported);
-        unsupported.map(|entry| self.line_of(entry))
     }
 
     fn line_of<'s>(&'s self, entry: &'s Entry) -> Suppression<'s> {
@@ -224,7 +215,6 @@ impl Role {
             Target::RaceTop => kind == Kind::Race && self == Self::Top,
             Target::CalledFromLib => self == Self::Module,
             Target::Fingerprint => self == Self::Fingerprint,
-            Target::Unsupported => false,
         }
     }
 }

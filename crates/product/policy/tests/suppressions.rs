@@ -139,10 +139,7 @@ fn what_is_left_keeps_its_name_and_all_that_match_are_used() {
     let parse = |text: &str| Suppressions::parse("s", text.as_bytes()).unwrap();
     let mut policy = Policy {
         baseline: Some(Baseline::parse("base", known.as_bytes()).unwrap()),
-        suppressions: vec![
-            parse("signal:x\nrace:hits\nrace:count"),
-            parse("deadlock:cash\nrace:x"),
-        ],
+        suppressions: vec![parse("race:hits\nrace:count"), parse("deadlock:cash\nrace:x")],
     };
     let mut outcome = Outcome { findings: findings.clone(), ..Outcome::default() };
     let removed = policy.filter(&trace, &mut outcome, None);

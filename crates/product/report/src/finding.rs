@@ -138,7 +138,11 @@ const DEFAULT: [&str; 4] =
     ["races.exact", "deadlocks.exact", "deadlocks.stuck", "atomicity.blocks"];
 
 /// How the names of those start that run by default where they have something to say.
-const WHERE_NEEDED: &str = "endings.";
+const WHERE_NEEDED: [&str; 2] = ["endings.", "lifetimes."];
+
+fn is_where_needed(name: &str) -> bool {
+    WHERE_NEEDED.iter().any(|start| name.starts_with(start))
+}
 
 /// The analysis that is asked for by its predicates.
 const ASKED: &str = "states.find";
@@ -187,7 +191,7 @@ fn analyses(examined: &Examined<'_>) -> Vec<String> {
     let with = |names: Vec<&str>| names.into_iter().map(|name| format!("--with {name}")).collect();
     // The default analyses run without being named; naming them would only lengthen the command.
     if ran.is_empty() || DEFAULT.iter().all(|name| ran.contains(name)) {
-        let is_named = |name: &&str| !DEFAULT.contains(name) && !name.starts_with(WHERE_NEEDED);
+        let is_named = |name: &&str| !DEFAULT.contains(name) && !is_where_needed(name);
         return with(ran.into_iter().filter(is_named).collect());
     }
     // A family stands for the analyses of it that run by default.
@@ -240,7 +244,7 @@ mod tests {
     fn the_default_is_that_of_the_catalog() {
         let selected = reweave_catalog::select("", &[]).unwrap();
         let mut names: Vec<&str> = selected.iter().map(|it| it.info().name).collect();
-        names.retain(|name| !name.starts_with(WHERE_NEEDED));
+        names.retain(|name| !is_where_needed(name));
         let mut default = DEFAULT;
         names.sort_unstable();
         default.sort_unstable();

@@ -177,13 +177,17 @@ fn json_reports_are_what_the_schema_says() {
     let examined = Examined::new("run.rwt", &trace, &outcome);
     kinds.insert(outcome.findings[0].finding.kind.as_str());
     assert_valid(&schema, &bytes(|out| reweave_report::json(out, &[examined])));
-    // Nor is memory that is freed.
-    let trace = reweave_testkit::std("T1|alloc(o)|1\nT2|w(o)|2\nT1|free(o)|3\n");
-    let analyses = reweave_catalog::select("lifetimes", &[]).unwrap();
-    let outcome = reweave_catalog::run(&trace, &analyses, &Settings::default(), &Quiet);
-    let examined = Examined::new("run.rwt", &trace, &outcome);
-    kinds.insert(outcome.findings[0].finding.kind.as_str());
-    assert_valid(&schema, &bytes(|out| reweave_report::json(out, &[examined])));
+    // Nor is memory that is freed, or a lock that is destroyed.
+    let freed = "T1|alloc(o)|1\nT2|w(o)|2\nT1|free(o)|3\n";
+    let destroyed = "T2|acq(m)|1\nT2|rel(m)|2\nT1|free(lock(m))|3\n";
+    for text in [freed, destroyed] {
+        let trace = reweave_testkit::std(text);
+        let analyses = reweave_catalog::select("lifetimes", &[]).unwrap();
+        let outcome = reweave_catalog::run(&trace, &analyses, &Settings::default(), &Quiet);
+        let examined = Examined::new("run.rwt", &trace, &outcome);
+        kinds.insert(outcome.findings[0].finding.kind.as_str());
+        assert_valid(&schema, &bytes(|out| reweave_report::json(out, &[examined])));
+    }
     let all: std::collections::BTreeSet<&str> = Kind::ALL.into_iter().map(Kind::as_str).collect();
     assert_eq!(kinds, all);
 }

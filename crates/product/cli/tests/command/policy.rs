@@ -92,9 +92,9 @@ fn suppressed_findings_are_left_out_and_unused_suppressions_told() {
     assert!(ran.out().ends_with("1 finding (race 1)\nNot shown: 1 suppressed.\n"), "{}", ran.out());
     assert_eq!(
         ran.err(),
-        "tsan.supp:6: `signal:x` has no effect: reweave does not report this kind of fault\n\
-         tsan.supp:4: `race:nowhere` matched nothing\n\
-         tsan.supp:5: `deadlock:m` matched nothing\n"
+        "tsan.supp:4: `race:nowhere` matched nothing\n\
+         tsan.supp:5: `deadlock:m` matched nothing\n\
+         tsan.supp:6: `signal:x` matched nothing\n"
     );
     // Where no deadlocks are looked for, their suppressions are not called useless.
     let ran = folder.run(&["races", "two.std", "--suppress", "tsan.supp"]).expect(66);

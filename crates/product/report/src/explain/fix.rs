@@ -16,7 +16,7 @@ pub fn paragraphs(trace: &Trace, finding: &Finding) -> Vec<String> {
         return Vec::new();
     }
     match finding.kind {
-        Kind::Race if let Detail::MemoryOrders(weak) = &finding.detail => {
+        Kind::Race | Kind::UseAfterFree if let Detail::MemoryOrders(weak) = &finding.detail => {
             memory_orders(trace, weak)
         }
         Kind::Race => match finding.events[..] {

@@ -1,6 +1,6 @@
 //! Why a finding is a fault, in paragraphs.
 
-use reweave_analysis::{Detail, Finding, Guarantee, Kind, Nondeterminism, Proof};
+use reweave_analysis::{Detail, Finding, Guarantee, Kind, Nondeterminism, Proof, WeakAccess};
 use reweave_trace::views::Mode;
 use reweave_trace::{After, EventId, Trace};
 
@@ -14,6 +14,7 @@ use crate::state;
 pub fn paragraphs(trace: &Trace, finding: &Finding) -> Vec<String> {
     let mut paragraphs = match finding.kind {
         Kind::Race => race(trace, finding),
+        Kind::UseAfterFree => use_after_free(trace, finding),
         Kind::Nondeterminism => match finding.detail.nondeterminism() {
             Some(detail) => nondeterminism(trace, finding, detail),
             None => usual(finding.kind),
@@ -47,27 +48,41 @@ fn race(trace: &Trace, finding: &Finding) -> Vec<String> {
         ];
     }
     if let Detail::MemoryOrders(weak) = &finding.detail {
-        let how = match weak[..] {
-            [] => "",
-            _ if weak.iter().any(|it| it.tried_lock(trace).is_some()) => {
-                " One thread finds that the other has a lock and goes on, but only who takes the lock \
-                 synchronizes."
-            }
-            _ => {
-                " An atomic variable tells one thread that the other is done, but its memory orders do \
-                 not synchronize: the compiler and the processor may move the accesses past it."
-            }
-        };
         return vec![format!(
             "Two threads access the same variable, at least one of them writes, and happens-before puts \
-             neither access before the other.{how} In C, C++ and Rust this is a data race, and the \
-             behaviour of the program is undefined."
+             neither access before the other.{} In C, C++ and Rust this is a data race, and the \
+             behaviour of the program is undefined.",
+            what_does_not_order(trace, weak)
         )];
     }
     let mut paragraphs = usual(Kind::Race);
     let [first, second] = finding.events[..] else { return paragraphs };
     paragraphs.push(locks(trace, first, second));
     paragraphs
+}
+
+fn use_after_free(trace: &Trace, finding: &Finding) -> Vec<String> {
+    let Detail::MemoryOrders(weak) = &finding.detail else { return usual(Kind::UseAfterFree) };
+    vec![format!(
+        "One thread frees memory that the other accesses, and happens-before puts neither before the \
+         other.{} In C, C++ and Rust the behaviour of the program is undefined.",
+        what_does_not_order(trace, weak)
+    )]
+}
+
+/// What lies between the two and does not order them: a sentence with a space before it, or nothing.
+fn what_does_not_order(trace: &Trace, weak: &[WeakAccess]) -> &'static str {
+    match weak {
+        [] => "",
+        _ if weak.iter().any(|it| it.tried_lock(trace).is_some()) => {
+            " One thread finds that the other has a lock and goes on, but only who takes the lock \
+             synchronizes."
+        }
+        _ => {
+            " An atomic variable tells one thread that the other is done, but its memory orders do \
+             not synchronize: the compiler and the processor may move the accesses past it."
+        }
+    }
 }
 
 /// Why what the two threads hold does not keep them apart.

@@ -166,7 +166,7 @@ fn findings_are_filtered_and_sorted() {
         let done = format!("(document.getElementById('scroller').dataset.run || '') !== '{run}'");
         browser.wait_for(&done);
     };
-    choose("kind", "5");
+    choose("kind", "6");
     assert_eq!(browser.text(total), format!("300 of {count} findings"));
     let first = "return document.querySelector('#rows .row .row-text').textContent";
     choose("sort", "location");
