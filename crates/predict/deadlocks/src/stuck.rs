@@ -1,14 +1,16 @@
-//! Threads that can get stuck: a notify that comes too early, and locks held while waiting.
+//! Threads that can get stuck: a notify that comes too early, locks held while waiting, tokens that are kept.
 //!
 //! A thread is stuck after a correct reordering if what it waits for is for others to do, and all
-//! others have run to the ends of what was recorded or are stuck as well. Two faults lead there:
+//! others have run to the ends of what was recorded or are stuck as well. Three faults lead there:
 //!
 //! - a *lost wake-up*: the notify that woke a thread can come before the thread waits. Then nobody wakes
 //!   it. The rule that a notify finds those waiting whom it woke does not hold for this wait, since the
 //!   notifying thread cannot tell; every read still sees what it saw, so a program that checks under
 //!   the lock whether it has to wait has no such schedule;
 //! - a thread that *waits while it holds a lock* which the thread that it waits for has to acquire first:
-//!   for the end of that thread, for its notify, its post or its arrival at a barrier.
+//!   for the end of that thread, for its notify, its post or its arrival at a barrier;
+//! - a *missing post*: a thread takes a token of a semaphore and never posts it again. If it comes first, there is none
+//!   left for another.
 //!
 //! A candidate says where a thread or two stop. Whoever needs what comes after stops there as well, and
 //! must wait there too; others may have to stop at locks that a stopped thread holds, which is tried next.
@@ -43,7 +45,7 @@ use reweave_order::mhb::MustHappenBefore;
 use reweave_reorder::{Answer, Budget, Engine, Query, Solver};
 use reweave_trace::{
     BarrierOp, ConditionOp, EndKind, EventId, Goal, LockId, LockOp, Marker, Op, Reordering,
-    SemaphoreOp, SiteId, ThreadId, ThreadOp, Trace, WaitInterval,
+    SemaphoreId, SemaphoreOp, SiteId, ThreadId, ThreadOp, Trace, WaitInterval,
 };
 
 /// How many sets of stops are tried for one candidate.
@@ -80,6 +82,8 @@ enum Candidate {
     /// A thread waits at `waits` while it holds a lock that the thread it waits for acquires at
     /// `acquire`, before it does what is waited for.
     HeldLock { waits: EventId, acquire: EventId },
+    /// There is no token left at `take` once another thread has taken one at `keeps`.
+    KeptToken { take: EventId, keeps: EventId },
 }
 
 impl Candidate {
@@ -87,6 +91,7 @@ impl Candidate {
         match *self {
             Self::LostWake(wait) => [wait.wait, wait.notify.unwrap_or(wait.wait)],
             Self::HeldLock { waits, acquire } => [waits, acquire],
+            Self::KeptToken { take, keeps } => [take, keeps],
         }
     }
 
@@ -95,6 +100,7 @@ impl Candidate {
         match *self {
             Self::LostWake(wait) => wait.end.into_iter().collect(),
             Self::HeldLock { waits, acquire } => vec![waits, acquire],
+            Self::KeptToken { take, .. } => vec![take],
         }
     }
 }
@@ -207,7 +213,41 @@ impl<'t> Candidates<'t> {
                 _ => {}
             }
         }
+        if !has_handlers {
+            candidates.add_kept();
+        }
         candidates
+    }
+
+    /// Adds the takes of semaphores that find no token if their threads stop there and all others run.
+    fn add_kept(&mut self) {
+        let trace = self.trace;
+        let mut tokens: FxHashMap<SemaphoreId, Tokens> = FxHashMap::default();
+        let operations = || {
+            trace.events().filter_map(|(id, event)| match event.op {
+                Op::Semaphore(op, semaphore) => Some((id, event.thread, op, semaphore)),
+                _ => None,
+            })
+        };
+        for (id, thread, op, semaphore) in operations() {
+            let Some(start) = trace.declared().start(semaphore) else { continue };
+            let tokens = tokens.entry(semaphore).or_insert_with(|| Tokens::new(start));
+            tokens.step(id, thread, op);
+        }
+        tokens.values_mut().for_each(Tokens::finish);
+        let found: Vec<(EventId, EventId)> = operations()
+            .filter_map(|(id, thread, op, semaphore)| {
+                let tokens = tokens.get_mut(&semaphore)?;
+                let keeps = (op == SemaphoreOp::Take).then(|| tokens.keeper(thread)).flatten();
+                tokens.ran(thread, op);
+                Some((id, keeps?))
+            })
+            .collect();
+        for (take, keeps) in found {
+            if waits_for_ever(trace, take) {
+                self.add(Candidate::KeptToken { take, keeps });
+            }
+        }
     }
 
     fn add(&mut self, candidate: Candidate) {
@@ -260,6 +300,70 @@ fn acquires_of(trace: &Trace, lock: LockId) -> FxHashMap<ThreadId, Vec<EventId>>
     by_thread
 }
 
+/// What threads do to a semaphore.
+struct Tokens {
+    /// How many are left when all is over.
+    left: i64,
+    by_thread: FxHashMap<ThreadId, ThreadTokens>,
+    /// The last takes of the two threads that keep most, the one that keeps more first.
+    keepers: Vec<(i64, ThreadId, EventId)>,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct ThreadTokens {
+    /// How many it has posted more than it has taken, in all, and so far.
+    posted: i64,
+    posted_so_far: i64,
+    last_take: Option<EventId>,
+}
+
+/// How many tokens `op` adds.
+const fn change(op: SemaphoreOp) -> i64 {
+    match op {
+        SemaphoreOp::Post => 1,
+        SemaphoreOp::Take => -1,
+    }
+}
+
+impl Tokens {
+    fn new(start: u32) -> Self {
+        Self { left: i64::from(start), by_thread: FxHashMap::default(), keepers: Vec::new() }
+    }
+
+    fn step(&mut self, id: EventId, thread: ThreadId, op: SemaphoreOp) {
+        self.left += change(op);
+        let own = self.by_thread.entry(thread).or_default();
+        own.posted += change(op);
+        if op == SemaphoreOp::Take {
+            own.last_take = Some(id);
+        }
+    }
+
+    /// All that threads did is known.
+    fn finish(&mut self) {
+        let takers = self.by_thread.iter();
+        let takers = takers.filter_map(|(&thread, it)| Some((it.posted, thread, it.last_take?)));
+        self.keepers = takers.collect();
+        self.keepers.sort_unstable();
+        self.keepers.truncate(2);
+    }
+
+    fn ran(&mut self, thread: ThreadId, op: SemaphoreOp) {
+        self.by_thread.entry(thread).or_default().posted_so_far += change(op);
+    }
+
+    /// If no token is left for `thread` when it stops here and all others run to their ends: the last take of
+    /// another thread, of the one that keeps most of them.
+    fn keeper(&self, thread: ThreadId) -> Option<EventId> {
+        let own = self.by_thread.get(&thread).copied().unwrap_or_default();
+        if self.left - (own.posted - own.posted_so_far) > 0 {
+            return None;
+        }
+        let other = self.keepers.iter().find(|&&(_, keeper, _)| keeper != thread);
+        other.map(|&(.., take)| take)
+    }
+}
+
 /// Where the threads of a run stop, and how many events each has run by then.
 #[derive(Clone, Debug)]
 struct Stops {
@@ -279,7 +383,7 @@ const INFO: Info = Info {
     guarantee: Guarantee::Witnessed,
     needs: Layer::Events,
     is_default: true,
-    summary: "threads that can wait for ever: lost wake-ups, locks held while waiting",
+    summary: "threads that can wait for ever: lost wake-ups, locks held while waiting, missing posts",
     paper: "our own, after Smaragdakis et al., POPL 2012, Definition 4",
 };
 
@@ -564,6 +668,13 @@ impl StuckPredictor<'_> {
                 let [waits, acquires] = [waits, acquire].map(|event| waiting(trace, event));
                 format!("{waits} and holds what {} needs: {acquires}", thread(acquire))
             }
+            Candidate::KeptToken { take, keeps } => {
+                let (waits, keeper) = (waiting(trace, take), thread(keeps));
+                let place = located(names.location(trace.event(keeps).site));
+                format!(
+                    "{waits} for ever if {keeper} takes the last token{place}: nobody posts another"
+                )
+            }
         };
         let others = stops.iter().filter(|stop| !own.contains(stop));
         let others: Vec<String> = others.map(|&stop| waiting(trace, stop)).collect();
@@ -596,17 +707,22 @@ impl Predictor for StuckPredictor<'_> {
     fn evaluate(&self, evaluator: &mut Evaluator<'_, '_>, candidate: &Candidate) -> Tried {
         let (waits, acquire) = match *candidate {
             Candidate::LostWake(wait) => return self.try_lost_wake(evaluator, wait),
-            Candidate::HeldLock { waits, acquire } => (waits, acquire),
+            Candidate::HeldLock { waits, acquire } => (waits, Some(acquire)),
+            Candidate::KeptToken { take, .. } => (take, None),
         };
         let joined = match self.trace.event(waits).op {
             Op::Thread(ThreadOp::Join, child) => Some(child),
             _ => None,
         };
-        if joined == Some(self.trace.event(acquire).thread) {
+        if let Some(acquire) = acquire
+            && joined == Some(self.trace.event(acquire).thread)
+        {
             let goal = Goal::Deadlock(vec![waits, acquire]);
             let query = self.query_before(&[waits, acquire]);
             return or_refuted(evaluator.ask([(query, goal)], Reorderings::All));
         }
+        // To find out who stops where is a look at the whole trace.
+        evaluator.charge(self.trace.len() as u64);
         let mhb = evaluator.subject().engine().mhb();
         let found = self.search(mhb, candidate, |query| evaluator.answer(query, Reorderings::All));
         found.prove(evaluator)

@@ -266,6 +266,28 @@ fn who_waits_while_it_holds_a_lock_that_the_other_needs() {
     );
 }
 
+#[test]
+fn a_token_that_is_kept_is_missing_if_it_is_taken_first() {
+    let of = |post: &str| {
+        format!(
+            "
+            T1          T2        T3
+            start(s)=1
+            fork(T2)
+            fork(T3)
+                        take(s)
+                        post(s)
+                                  take(s)
+                                  {post}
+            join(T2)
+            join(T3)
+            "
+        )
+    };
+    check(&of(""), &[(Kind::Stuck, &[6, 3])]);
+    check(&of("post(s)"), &[]);
+}
+
 /// One thing that a thread of a random program does.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Do {
@@ -381,8 +403,50 @@ fn lost_wakes(trace: &Trace) -> [BTreeSet<EventId>; 2] {
     [defined, found.collect()]
 }
 
+/// A run of three threads that take and post tokens of a semaphore.
+fn random_tokens(seed: u64) -> Trace {
+    let mut rng = Rng::new(seed);
+    let mut tokens = rng.below(3);
+    let mut drawing = format!("T1 T2 T3\nstart(s)={tokens}\n");
+    for _ in 0..8 {
+        let column = rng.below(3) * 3;
+        let deed = match rng.below(6) {
+            0 | 1 if tokens > 0 => {
+                tokens -= 1;
+                "take(s)"
+            }
+            2 | 3 => {
+                tokens += 1;
+                "post(s)"
+            }
+            4 => "w(x)",
+            _ => "r(x)",
+        };
+        drawing.push_str(&format!("{:column$}{deed}\n", ""));
+    }
+    reweave_testkit::trace(&drawing)
+}
+
 proptest! {
     #![proptest_config(soak::config(300))]
+
+    #[test]
+    fn tokens_that_are_missing_are_found_as_defined(seed in any::<u64>()) {
+        let trace = random_tokens(seed);
+        let defined = oracle::stuck::stuck(&trace, 3);
+        let found = stuck(&Subject::new(&trace), &all());
+        for finding in &found {
+            let Goal::Stuck(stops) = finding.evidence.proof().unwrap().goal().clone() else {
+                panic!("{finding:?}");
+            };
+            prop_assert!(defined.contains(&stops), "{:?}\n{}", stops, draw(&trace));
+        }
+        let single = defined.iter().filter(|stops| stops.len() == 1);
+        let is_found = |stop: EventId| found.iter().any(|it| it.events.contains(&stop));
+        for stops in single {
+            prop_assert!(is_found(stops[0]), "{:?}\n{}", stops, draw(&trace));
+        }
+    }
 
     #[test]
     fn with_one_that_waits_what_is_found_is_what_the_definition_says(seed in any::<u64>()) {
