@@ -19,9 +19,11 @@
 //! | lock found taken (`attempts`) | `ar` of what its holder writes by `aw` in its sections |
 //! | wait, wake | `rel(m) wait(c)`, `wake(c) acq(m)`; `timeout(c)` where nobody can have woken it |
 //! | fork that failed | nothing |
-//! | allocation, release | `alloc`, `free` if a cell of the block is shared |
+//! | allocation, release | `alloc`, `free` if a cell of the block is shared (`lives`) |
+//! | lock, condition and so on destroyed | `free` of what stands for its life |
 //! | send, receive | `arw.rel` of what was sent; `ar.acq` of it, `arw` of what was taken |
 //! | number of a descriptor given, closed | `acq`, `rel`, or as receive and send (`descriptors`) |
+//! | the same, and used, by several threads | `alloc`, `free`, `ar` of what stands for its life |
 //! | futex calls | nothing |
 //! | update or store that is a lock (`word_locks`) | `ar acq`; `rel` |
 //! | look at a word that has not changed (`spins`) | the first and the last of a row |
@@ -34,6 +36,7 @@ mod attempts;
 mod descriptors;
 mod ending;
 mod events;
+mod lives;
 mod misuses;
 mod names;
 mod rules;
@@ -56,7 +59,7 @@ use reweave_runtime::shared::Mode;
 use reweave_runtime::wire::{Event, Kind, flag};
 use reweave_trace::{
     ASSUMED, ASSUMED_UNSEEN, AccessOp, Code, CodeId, ConditionOp, EventId, LockOp, Marker,
-    MemoryOrder, Module, ModuleId, Op, Origin, SiteId, ThreadId,
+    MemoryOrder, Module, ModuleId, ObjectId, Op, Origin, SiteId, ThreadId,
 };
 
 use crate::collect::Recording;
@@ -67,6 +70,7 @@ use crate::symbols;
 use crate::tasks::WithTasks;
 use crate::watchdog::Process;
 use attempts::Attempts;
+use descriptors::OpenDescriptors;
 use events::{Memory, Objects, Waiting};
 use misuses::Misuses;
 use names::{Context, Contexts, Stack, legal_site};
@@ -237,6 +241,9 @@ struct Pass<'a> {
     /// Who waits for what.
     waits: Process,
     misuses: Misuses,
+    descriptors: OpenDescriptors,
+    /// What stands for locks and the like that were destroyed.
+    ended_handles: FxHashSet<ObjectId>,
     /// Who did something last.
     last_thread: Option<u32>,
     /// Whether memory is as the program found it when it started: not in a process that was forked.
@@ -281,6 +288,8 @@ fn run<S: Stream>(
         modules: FxHashMap::default(),
         waits: Process::recognized(),
         misuses: Misuses::default(),
+        descriptors: OpenDescriptors::default(),
+        ended_handles: FxHashSet::default(),
         last_thread: None,
         is_fresh: true,
         summary,
@@ -366,7 +375,8 @@ impl Pass<'_> {
                 return Ok(());
             }
             // No plan counts these.
-            Kind::Block | Kind::Unblock | Kind::Interrupted | Kind::Argument => return Ok(()),
+            Kind::Block | Kind::Unblock | Kind::Argument => return Ok(()),
+            Kind::Interrupted if event.extra.is_none() => return Ok(()),
             Kind::Detach => return self.detach(event.address as u32, event.extra.is_some()),
             _ => {}
         }

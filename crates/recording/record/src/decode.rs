@@ -102,7 +102,8 @@ impl Decoder {
         match event.kind {
             Kind::Enter | Kind::Leave => return Some(event),
             // What was written before is no longer what was stored then.
-            Kind::Escaped | Kind::Interrupted => state.pending = None,
+            Kind::Escaped => state.pending = None,
+            Kind::Interrupted if event.extra.is_none() => state.pending = None,
             Kind::End => {
                 self.threads.remove(&thread);
                 return Some(event);

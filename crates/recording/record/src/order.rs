@@ -137,7 +137,7 @@ impl Order {
                     self.give(thread, event, address, hold, ticks);
                 }
             }
-            Kind::LockDestroy => _ = self.locks.remove(&address),
+            Kind::LockDestroy if event.ends_lock() => _ = self.locks.remove(&address),
             Kind::Fork => {
                 let clock = self.clock(thread).clone();
                 self.clock(address as u32).join(&clock);
@@ -186,6 +186,7 @@ impl Order {
                 channel.sent.join(clock);
             }
             Kind::Send => meet(&mut self.channels.entry(address).or_default().sent, clock),
+            Kind::Receive if event.is_descriptor_use() => {}
             Kind::Receive => {
                 let channel = self.channels.entry(address).or_default();
                 channel.is_looked_at = true;

@@ -171,7 +171,7 @@ impl Target {
             Goal::Unordered(first, second) => {
                 target.shown = Shown::NoOrder;
                 target.behind = vec![*first, *second];
-                target.pairs = vec![[*first, *second]];
+                target.pairs = conflicts(trace, &target.behind);
             }
             Goal::Enabled(events) => {
                 target.kind = GoalKind::Together;

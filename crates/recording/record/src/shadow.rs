@@ -194,7 +194,7 @@ impl Blocks {
         let length = event.extra.unwrap_or(0);
         match event.kind {
             Kind::Alloc => Some(self.allocate(event.address, length)),
-            Kind::Free if length == 0 => Some(self.release_block(event.address)),
+            Kind::Free if length == 0 => Some(self.release_block(event.address, event.value)),
             Kind::Free => Some(self.release_range(event.address, length)),
             _ => None,
         }
@@ -224,14 +224,17 @@ impl Blocks {
     }
 
     /// Releases what is left of the block that was allocated at `base`: if there are several, the
-    /// last one.
-    fn release_block(&mut self, base: u64) -> Change {
+    /// last one. If nobody saw that it was allocated, its `size` may be known.
+    fn release_block(&mut self, base: u64, size: Option<u64>) -> Change {
         self.time += 1;
         let first = self.live.get(&base).filter(|piece| piece.base == base);
         let whole = first.map(|piece| (piece.time, piece.end));
         let cut = self.cut.range((base, 0)..=(base, u64::MAX)).next_back();
         let cut = cut.map(|(&(_, time), cut)| (time, cut.end));
-        let Some((time, end)) = cut.max(whole) else { return Change::default() };
+        let Some((time, end)) = cut.max(whole) else {
+            let range = size.map(|size| (base, base.saturating_add(size)));
+            return Change { range, ..Change::default() };
+        };
         self.cut.remove(&(base, time));
         let pieces = self.live.range(base..end).map(|(_, &piece)| piece);
         let ended: Vec<Block> = pieces.filter(|piece| piece.time == time).collect();

@@ -210,7 +210,7 @@ impl Process {
         match event.kind {
             Kind::Lock => self.acquire(thread, lock, event.flags & flag::SHARED != 0),
             Kind::Unlock => self.release(thread, lock),
-            Kind::LockDestroy => _ = self.holders.remove(&lock),
+            Kind::LockDestroy if event.ends_lock() => _ = self.holders.remove(&lock),
             Kind::Wait => {
                 if let Some(lock) = event.extra {
                     self.release(thread, lock);

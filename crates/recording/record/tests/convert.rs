@@ -349,9 +349,11 @@ fn a_new_life_is_another_name() {
             main|req(m)|a.c:9
             main|acq(m)|a.c:9
             main|rel(m)|a.c:9
+            main|free(lock(m))|a.c:9
             main|req(m'2)|a.c:9
             main|acq(m'2)|a.c:9
             main|rel(m'2)|a.c:9
+            main|free(lock(m'2))|a.c:9
             not forked: [1]
         "#]],
     );

@@ -88,10 +88,20 @@ pub mod objects {
     pub const fn is_in_main(_: u64) -> bool {
         true
     }
+    pub const fn is_instrumented(_: u64) -> bool {
+        true
+    }
 
     pub const fn is_foreign(_: u64) -> bool {
         false
     }
+}
+
+/// The flags of what ends a life at `entry`: what code that is not recorded waited for is not known. In a static program
+/// all code may be such.
+pub fn flags_of_end(entry: &Entry) -> u16 {
+    let is_seen = !cfg!(reweave_static) && objects::is_instrumented(entry.code);
+    if is_seen { 0 } else { flag::ASSUMED }
 }
 
 /// `EBUSY`: the lock is taken.
@@ -439,6 +449,7 @@ impl Entry {
         let signals = scheduler::is_serial().then(sys::block_signals);
         let call = || {
             let was_blocked = scheduler::begin_blocking(thread);
+            let was_in_call = core::mem::replace(&mut (*thread).waits_in_call, true);
             if let Some(signals) = signals {
                 sys::set_signals(signals);
             }
@@ -449,9 +460,19 @@ impl Entry {
                 call()
             };
             scheduler::end_blocking(thread, was_blocked);
+            (*thread).waits_in_call = was_in_call;
             result
         };
         blocking_or(thread, call, &mut || {})
+    }
+
+    /// Makes a call that should not block and in which handlers of signals may run that the program asked for.
+    pub unsafe fn receiving_signals<R>(&self, call: impl FnOnce() -> R) -> R {
+        let thread = self.thread;
+        let did_ask = core::mem::replace(&mut (*thread).asks_for_signals, true);
+        let result = self.nonblocking(call);
+        (*thread).asks_for_signals = did_ask;
+        result
     }
 
     /// Makes a call that should not block, and keeps the token. The thread counts as outside of the

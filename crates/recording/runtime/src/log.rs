@@ -296,6 +296,16 @@ impl Entry {
         (*buffer).put_event(&Event { number, stored, extra, ..event });
     }
 
+    /// Notes that the program is about to call what must not be called by a handler of a signal, if it does so:
+    /// the handler may have interrupted that very call.
+    #[inline]
+    pub unsafe fn note_unsafe_call(&self) {
+        let is_own = !cfg!(reweave_static) && objects::is_instrumented(self.code);
+        if (*self.thread).is_interrupted && is_own {
+            self.log_unplanned(Kind::Interrupted, 0, Some(1));
+        }
+    }
+
     /// Whether threads run freely, and events are numbered.
     pub unsafe fn is_numbered(&self) -> bool {
         (*(*self.thread).buffer).numbered

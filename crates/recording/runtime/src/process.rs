@@ -68,6 +68,7 @@ unsafe extern "C" fn start(_: c_int, _: *const *const c_char, environment: *cons
             interceptors::openmp::find_libraries();
             program::arm_fork();
             interceptors::handlers::watch_faults();
+            interceptors::memory::learn_freed_mark();
             __cxa_atexit(on_exit, ptr::null_mut(), ptr::null_mut());
             open_session();
         }

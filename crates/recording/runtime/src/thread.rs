@@ -154,6 +154,11 @@ pub struct Thread {
     pub joins: crate::interceptors::threads::Joins,
     /// The signal that waits until the runtime is left.
     pub deferred: Deferred,
+    /// Whether it runs a handler of a signal that came while it ran other code, and not at its own request.
+    pub is_interrupted: bool,
+    /// Whether it is in a call that sends or unblocks signals, or waits in one: then a handler is no surprise.
+    pub asks_for_signals: bool,
+    pub waits_in_call: bool,
     /// Its own buffer, in `free` recordings.
     pub own: Buffer,
 }

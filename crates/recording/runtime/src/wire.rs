@@ -49,7 +49,7 @@ pub mod flag {
     pub const TIMED_OUT: u16 = 2;
     /// A mutex that its owner may take again.
     pub const RECURSIVE: u16 = 4;
-    /// A lock in shared mode.
+    /// A lock in shared mode; the number of a descriptor that is used, not given.
     pub const SHARED: u16 = 8;
     /// A lock that was free when it was asked for: a [`super::Kind::LockRequest`] comes before it.
     pub const ASKED: u16 = 16;
@@ -64,7 +64,8 @@ pub mod flag {
     /// A barrier of a team that was left because its region was cancelled.
     pub const CANCELLED: u16 = 512;
     /// Something is handed over or taken through a library that may do so, or may not. Of what is about to
-    /// wait on a condition, that its code is not recorded: what it looked at before is not known.
+    /// wait on a condition, that its code is not recorded: what it looked at before is not known. Of what
+    /// ends a life, the same: what the end waited for is not known.
     pub const ASSUMED: u16 = 1024;
     /// Memory that is the stack of the thread that says so.
     pub const STACK: u16 = 2048;
@@ -74,7 +75,7 @@ pub mod flag {
     /// [`super::Kind::Read`] when it is decoded.
     pub const VOLATILE: u16 = 8192;
     /// A mutex is released or waited with that the thread does not hold, or destroyed while it is held: with
-    /// [`TRY`], another thread holds it.
+    /// [`TRY`], another thread holds it. A mutex or a descriptor is used that is no more.
     pub const MISUSE: u16 = 16384;
     /// A wait on a condition right after its mutex was acquired: no other code ran in between.
     pub const UNCHECKED: u16 = 32768;
@@ -162,7 +163,7 @@ pub mod channel {
     /// The handler of the signal of this number, which its installation precedes.
     pub const HANDLERS: u32 = 13;
     /// The number of a file descriptor, which the kernel gives again only after it was closed. Closing
-    /// sends to it, and whoever is given it receives.
+    /// sends to it, and whoever is given it receives; so does whoever uses it, with the flag `SHARED`.
     pub const DESCRIPTORS: u32 = 14;
 
     /// The channel `number` of `kind`.
@@ -226,6 +227,16 @@ pub mod channel {
     }
 }
 
+/// What else than locks can be destroyed.
+pub mod handle {
+    /// A condition.
+    pub const CONDITION: u64 = 1;
+    /// A barrier.
+    pub const BARRIER: u64 = 2;
+    /// A semaphore.
+    pub const SEMAPHORE: u64 = 3;
+}
+
 macro_rules! kinds {
     ($($(#[$doc:meta])* $name:ident,)*) => {
         /// What an event is.
@@ -273,7 +284,8 @@ kinds! {
     LockBusy,
     /// A lock starts its life at `address`; flag `RECURSIVE`.
     LockInit,
-    /// The lock at `address` ends its life; flag `MISUSE`.
+    /// The lock at `address` ends its life, or what `extra` says, one of [`handle`]; flags `ASSUMED`, `MISUSE`. With
+    /// `TRY` and `MISUSE` it has none, and is asked for.
     LockDestroy,
     /// Thread number `address` is about to be created.
     Fork,
@@ -307,9 +319,10 @@ kinds! {
     SemaphorePost,
     /// A unit was taken; flag `TRY`.
     SemaphoreTake,
-    /// `extra` bytes at `address` were allocated.
+    /// `extra` bytes at `address` were allocated; flag `ASSUMED` if code did that that is not recorded.
     Alloc,
-    /// The memory at `address` is about to be freed; `extra` bytes where that is known, else 0.
+    /// The memory at `address` is about to be freed; `extra` bytes where that is known, else 0; flag
+    /// `ASSUMED`. The `value` is the size of a block of which nobody may have seen that it was allocated.
     Free,
     /// A function was entered; `address` is where it was called from. One word.
     Enter,
@@ -374,7 +387,8 @@ kinds! {
     Block,
     /// That wait is over; in `free` recordings only.
     Unblock,
-    /// A signal interrupted the thread: what its last plain write stored is not known.
+    /// A signal interrupted the thread: what its last plain write stored is not known. If there is an `extra`, its
+    /// handler is about to call what must not be called there. No plan counts it.
     Interrupted,
     /// A call of a library that was not rebuilt had the argument `address`, perhaps an object: the
     /// library may have read what is there by now. No plan counts it.
@@ -463,6 +477,28 @@ impl Event {
             extra: None,
             value: None,
         }
+    }
+
+    /// Whether a lock is asked for that was destroyed.
+    #[must_use]
+    pub const fn is_use_of_destroyed(&self) -> bool {
+        matches!(self.kind, Kind::LockDestroy) && self.flags & flag::TRY != 0
+    }
+
+    /// Whether a lock ends its life.
+    #[must_use]
+    pub const fn ends_lock(&self) -> bool {
+        matches!(self.kind, Kind::LockDestroy)
+            && self.extra.is_none()
+            && !self.is_use_of_destroyed()
+    }
+
+    /// Whether a descriptor is used: this orders nothing.
+    #[must_use]
+    pub const fn is_descriptor_use(&self) -> bool {
+        matches!(self.kind, Kind::Receive)
+            && self.flags & flag::SHARED != 0
+            && channel::descriptor(self.address).is_some()
     }
 
     /// Writes the event into `words` and says how many it took.

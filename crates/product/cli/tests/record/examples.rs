@@ -1,5 +1,5 @@
 //! The programs in `examples/`: each fault is predicted from one ordinary run, in which it did not
-//! happen, and then made to happen; in the corrected twins nothing is found.
+//! happen, and then made to happen, or is seen in the run; in the corrected twins nothing is found.
 //!
 //! `examples/expected.json` says what is to be found where. Every compiler and every level of
 //! optimisation is tried on a few; on the others one of them each, or all in a soak.
@@ -24,6 +24,11 @@ struct Example {
     name: String,
     language: String,
     options: Vec<String>,
+    /// How it is recorded, and with what code that ends.
+    record: Vec<String>,
+    status: i32,
+    /// Whether the fault shows in every run.
+    is_observed: bool,
     output: String,
     has_twin: bool,
     /// The kind of each finding and the lines that it names, in order.
@@ -54,6 +59,9 @@ fn example(entry: &Value) -> Example {
         name: text("name"),
         language: text("language"),
         options: words(&entry["options"]),
+        record: words(&entry["record"]),
+        status: entry["status"].as_i64().map_or(0, |status| status as i32),
+        is_observed: entry["observed"] == Value::Bool(true),
         output: text("output"),
         has_twin: entry["twin"] != Value::Bool(false),
         findings: entry["findings"].as_array().unwrap().iter().map(finding).collect(),
@@ -111,9 +119,17 @@ impl Place {
     /// Records an ordinary run, which must end well and print `output`.
     #[track_caller]
     fn record(&self, program: &str, output: &str, seed: &str) {
-        let arguments = ["record", "-o", "run.rwt", "--seed", seed, "--", program];
+        self.record_so(&[], program, 0, output, seed);
+    }
+
+    /// Records a run with `options`, which must end with `status` and print `output`.
+    #[track_caller]
+    fn record_so(&self, options: &[String], program: &str, status: i32, output: &str, seed: &str) {
+        let mut arguments = vec!["record", "-o", "run.rwt", "--seed", seed];
+        arguments.extend(options.iter().map(String::as_str));
+        arguments.extend(["--", program]);
         let ran = self.reweave(&arguments);
-        expect(&ran, 0);
+        expect(&ran, status);
         assert_eq!(String::from_utf8_lossy(&ran.stdout), output, "{program}");
     }
 
@@ -133,11 +149,16 @@ impl Place {
     /// else, and has each finding confirmed.
     #[track_caller]
     fn try_out(&self, example: &Example, program: &str) {
-        self.record(program, &example.output, "1");
+        let output = if example.status == 0 { &example.output } else { "" };
+        self.record_so(&example.record, program, example.status, output, "1");
         let (code, report) = self.check(&example.options, &[]);
         assert_eq!(found(&report), example.findings, "{program}: {report:#}");
         assert_eq!(code, if example.findings.is_empty() { 0 } else { 66 }, "{program}");
         for finding in report["findings"].as_array().unwrap() {
+            if example.is_observed {
+                assert_eq!(finding["guarantee"], "observed");
+                continue;
+            }
             assert_eq!(finding["guarantee"], "witnessed");
             self.confirm(&example.options, finding["id"].as_str().unwrap(), program);
         }

@@ -267,6 +267,19 @@ fn using(name: &str, library: &str) -> Option<Workshop> {
 }
 
 #[test]
+fn what_is_taken_out_of_a_container_of_a_library_belongs_to_its_taker() {
+    let Some(folder) = using("containers.c", "glib-2.0") else { return };
+    for seed in ["1", "2", "3"] {
+        for mode in ["serial", "free"] {
+            let recorded = folder.record(&["--mode", mode, "--seed", seed], &["containers"]);
+            assert_eq!(recorded.behaviour.printed, "36\n");
+            recorded.must_be_whole();
+            assert_eq!(folder.findings(), NONE, "{mode} {seed}");
+        }
+    }
+}
+
+#[test]
 fn glib_is_known() {
     let Some(folder) = using("library_glib.c", "glib-2.0") else { return };
     // GLib sets the word of what is done once before its call is over. A thread that looks at it in

@@ -1,8 +1,6 @@
-//! Memory that one thread frees and another uses.
+//! Memory that one thread frees, or a handle that it ends, and another uses.
 
 use super::harness::{Workshop, compilers};
-
-const WITH: [&str; 2] = ["--with", "lifetimes"];
 
 const WAYS: [&str; 4] = ["join", "lock", "count", "pages"];
 
@@ -16,17 +14,48 @@ fn memory_that_can_be_used_after_it_was_freed_is_found() {
                 for seed in ["1", "2", "3"] {
                     let case = format!("{compiler} {level} {how} {seed}");
                     folder.record(&["--seed", seed], &["lifetimes", how, "safe"]).must_be_whole();
-                    assert_eq!(folder.findings_with(&WITH), [] as [&str; 0], "{case}");
+                    assert_eq!(folder.findings(), [] as [&str; 0], "{case}");
                     folder.record(&["--seed", seed], &["lifetimes", how]).must_be_whole();
-                    assert_eq!(folder.findings_with(&WITH), ["use-after-free"], "{case}");
+                    assert_eq!(folder.findings(), ["use-after-free"], "{case}");
                 }
                 if how != "pages" {
-                    let words = ["confirm", "run.rwt", "U1"];
-                    let words = [&words[..], &WITH, &["--", "./lifetimes", how]].concat();
+                    let words = ["confirm", "run.rwt", "U1", "--", "./lifetimes", how];
                     let said = folder.reweave(&words).stdout;
                     let said = String::from_utf8_lossy(&said);
                     assert!(said.contains("confirmed: 1 of 1"), "{compiler} {level} {how}: {said}");
                 }
+            }
+        }
+    }
+}
+
+const HANDLES: [&str; 6] = ["rwlock", "spinlock", "condition", "semaphore", "stream", "socket"];
+
+#[test]
+fn handles_that_can_be_used_after_their_end_are_found() {
+    for (compiler, level) in compilers("c").into_iter().zip(["-O0", "-O2"]) {
+        let folder = Workshop::with(&["handles.c"]);
+        folder.build("handles.c", compiler, &[level]);
+        for which in HANDLES {
+            let case = format!("{compiler} {level} {which}");
+            folder.record(&[], &["handles", which, "safe"]).must_be_whole();
+            assert_eq!(folder.findings(), [] as [&str; 0], "{case}");
+            folder.record(&[], &["handles", which]).must_be_whole();
+            assert_eq!(folder.findings(), ["use-after-close"], "{case}");
+        }
+    }
+}
+
+#[test]
+fn what_ends_with_its_last_user_is_not_used_after_that() {
+    for compiler in compilers("cpp") {
+        let folder = Workshop::with(&["owners.cpp"]);
+        for level in ["-O0", "-O2"] {
+            folder.build("owners.cpp", compiler, &[level]);
+            for (mode, seed) in [("serial", "1"), ("serial", "2"), ("serial", "3"), ("free", "1")] {
+                let case = format!("{compiler} {level} {mode} {seed}");
+                folder.record(&["--mode", mode, "--seed", seed], &["owners"]).must_be_whole();
+                assert_eq!(folder.findings(), [] as [&str; 0], "{case}");
             }
         }
     }

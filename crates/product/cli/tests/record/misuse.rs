@@ -1,14 +1,21 @@
-//! Mutexes, conditions and threads that the recorded run misuses.
+//! Mutexes, conditions, threads, memory, files and signal handlers that the recorded run misuses.
 
 use super::harness::{Workshop, compilers};
 
 /// How they are misused, and what is said of it.
-const WAYS: [(&str, &str); 5] = [
-    ("free", "main releases mutex, which nobody holds at misuse.c:27"),
-    ("other", "T1 releases mutex, which main holds at misuse.c:14"),
-    ("destroy", "which main holds at misuse.c:47"),
-    ("wait", "main waits with mutex, which nobody holds at misuse.c:53"),
-    ("leak", "main creates T1, which ends and is neither joined nor detached at misuse.c:59"),
+const WAYS: [(&str, &str); 9] = [
+    ("free", "main releases mutex, which nobody holds at misuse.c:32"),
+    ("other", "T1 releases mutex, which main holds at misuse.c:19"),
+    ("destroy", "which main holds at misuse.c:52"),
+    ("wait", "main waits with mutex, which nobody holds at misuse.c:58"),
+    ("leak", "main creates T1, which ends and is neither joined nor detached at misuse.c:64"),
+    ("twice", "main frees memory that T1 has freed at misuse.c:81"),
+    ("destroyed", "which T1 has destroyed at misuse.c:109"),
+    ("closed", "which T1 has closed at misuse.c:113"),
+    (
+        "handler",
+        "main calls what is not async-signal-safe in a handler of a signal at misuse.c:119",
+    ),
 ];
 
 #[test]

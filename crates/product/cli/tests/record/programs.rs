@@ -483,6 +483,22 @@ fn what_unlocking_another_threads_mutex_answers_is_no_event() {
 }
 
 #[test]
+fn fields_of_local_variables_are_seen() {
+    for compiler in compilers("c") {
+        let folder = Workshop::with(&["locals.c"]);
+        for level in ["-O0", "-O2"] {
+            folder.build("locals.c", compiler, &[level]);
+            let recorded = folder.record(&[], &["locals"]);
+            recorded.must_be_whole();
+            let by_thread = recorded.by_thread();
+            let main = by_thread.split("\nT1").next().expect("main comes first");
+            let reads = main.lines().filter(|line| line.contains("24:") && line.contains(" r("));
+            assert!(reads.count() > 0, "{compiler} {level}: {by_thread}");
+        }
+    }
+}
+
+#[test]
 fn sixteen_bytes_are_two_accesses() {
     if !has("gcc") {
         return;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::io;
 
 use reweave_base::{FxHashMap, FxHashSet};
-use reweave_runtime::wire::{Event, Kind, channel, flag};
+use reweave_runtime::wire::{Event, Kind, channel, flag, handle};
 use reweave_trace::views::Mode;
 use reweave_trace::{
     ASSUMED, AccessOp, BarrierId, BarrierOp, ConditionId, ConditionOp, LockId, LockOp, Marker,
@@ -13,6 +13,7 @@ use reweave_trace::{
     VarId,
 };
 
+use super::lives::Counted;
 use super::names::{Things, at_offset, fresh, legal, of_cell};
 use super::scan::{Ahead, key};
 use super::{Current, Pass};
@@ -28,6 +29,10 @@ pub struct Memory {
     var_uses: FxHashMap<String, u32>,
     /// The objects of live blocks, by the time of their allocation.
     objects: FxHashMap<u64, ObjectId>,
+    /// Those that a library made.
+    pub library_blocks: FxHashSet<u64>,
+    /// What is known of atomics in them.
+    pub counts: FxHashMap<u64, Counted>,
     /// The numbers of words that nothing else names, by lifetime.
     unnamed: FxHashMap<u32, usize>,
     /// Where the program declares races to be benign.
@@ -59,6 +64,8 @@ impl Memory {
             vars: FxHashMap::default(),
             var_uses: FxHashMap::default(),
             objects: FxHashMap::default(),
+            library_blocks: FxHashSet::default(),
+            counts: FxHashMap::default(),
             unnamed: FxHashMap::default(),
             benign: BTreeMap::new(),
             published: BTreeMap::new(),
@@ -133,6 +140,13 @@ impl Pass<'_> {
         let is_unknown = self.memory.unknown_writers.contains(&key(cell));
         let is_benign = is_within(&self.memory.benign, cell.begin);
         let op = op_of(&current.event, var, is_unknown, is_benign);
+        if access.is_atomic
+            && let Some(block) = self.memory.blocks.holding(cell.begin)
+            && self.memory.objects.contains_key(&block.time)
+        {
+            let count = self.memory.counts.entry(block.time).or_default();
+            count.step(current.number, &current.event, cell.begin - block.base);
+        }
         let value = value.map(|value| part(value, access.start, cell.begin, cell.end));
         let is_unknown = matches!(op, Op::Access(AccessOp::UnknownRead, _));
         if self.emit(current, op, value)? && is_unknown {
@@ -229,19 +243,35 @@ impl Pass<'_> {
         }
         for time in &change.lost {
             self.memory.objects.remove(time);
+            self.memory.counts.remove(time);
+        }
+        if change.released.is_empty() {
+            self.misuse_of_freed(current)?;
         }
         // An object ends with the last piece of its block.
         for time in &change.released {
-            if let Some(object) = self.memory.objects.remove(time) {
+            let count = self.memory.counts.remove(time);
+            let Some(object) = self.memory.objects.remove(time) else { continue };
+            let is_seen = self.is_end_seen(current, *time, count);
+            let is_freed_again = self.first_pass.is_freed_again(*time);
+            if is_seen {
                 self.emit(current, Op::Object(ObjectOp::Free, object), None)?;
+            } else if is_freed_again {
+                // Something has to stand where it was freed first.
+                self.emit(current, Op::Marker(Marker::Branch), None)?;
+            }
+            if is_freed_again {
+                self.misuses.freed(current, self.threads[current.thread].last_event);
             }
         }
         if let Some(block) = change.born
-            && self.first_pass.cells.keeps_block(block.time)
+            && (self.first_pass.cells.keeps_block(block.time)
+                || self.first_pass.is_freed_again(block.time))
         {
             let objects = &mut self.sink.names().objects;
             let object = objects.intern(&format!("block#{}", objects.len() + 1));
             self.memory.objects.insert(block.time, object);
+            self.note_maker(current, block.time);
             self.emit(current, Op::Object(ObjectOp::Alloc, object), None)?;
         }
         Ok(())
@@ -282,10 +312,10 @@ pub struct Waiting {
 
 /// What lives at which address.
 pub struct Objects {
-    locks: Things<LockId>,
-    conditions: Things<ConditionId>,
-    barriers: Things<BarrierId>,
-    semaphores: Things<SemaphoreId>,
+    pub locks: Things<LockId>,
+    pub conditions: Things<ConditionId>,
+    pub barriers: Things<BarrierId>,
+    pub semaphores: Things<SemaphoreId>,
     /// By who says that there is one: the program or the kernel, a function that is known to hand
     /// something over, or nobody.
     channels: [BTreeMap<u64, Channel>; 3],
@@ -351,6 +381,7 @@ impl Pass<'_> {
             | Kind::AtomicUpdate
             | Kind::AtomicFailed => return self.access(current, ahead),
             Kind::Alloc | Kind::Free => return self.change_blocks(current),
+            Kind::Interrupted => return self.misuse_in_handler(current),
             Kind::Fence => Op::Fence(memory_order(event.order)),
             // Who tries, or waits for a time only, is not said to ask: nothing keeps it for ever.
             Kind::LockRequest if event.flags & flag::TRY != 0 => return Ok(()),
@@ -358,8 +389,8 @@ impl Pass<'_> {
             Kind::Lock => return self.acquire_lock(current),
             Kind::Unlock => return self.release_lock(current),
             Kind::LockBusy => return self.find_taken(current),
-            Kind::LockInit | Kind::LockDestroy | Kind::BarrierInit | Kind::SemaphoreInit => {
-                self.misuse_of_destroyed(current)?;
+            Kind::LockDestroy => return self.destroy(current),
+            Kind::LockInit | Kind::BarrierInit | Kind::SemaphoreInit => {
                 self.begin_or_end(&event);
                 return Ok(());
             }
@@ -533,13 +564,29 @@ impl Pass<'_> {
         self.emit(current, Op::Access(access, channel.taken), None).map(drop)
     }
 
-    /// A lock, barrier or semaphore is set up, or a lock ends.
+    /// A lock, condition, barrier or semaphore ends, or a lock is asked for that has.
+    fn destroy(&mut self, current: &mut Current) -> io::Result<()> {
+        if current.event.is_use_of_destroyed() {
+            return self.use_of_destroyed(current);
+        }
+        self.misuse_of_destroyed(current)?;
+        self.end_life(current)?;
+        self.begin_or_end(&current.event);
+        Ok(())
+    }
+
+    /// A lock, barrier or semaphore is set up, or a lock or condition ends. A thread may still be about to leave a
+    /// barrier or a semaphore that another destroys.
     fn begin_or_end(&mut self, event: &Event) {
-        let Objects { locks, barriers, semaphores, .. } = &mut self.objects;
+        let Objects { locks, conditions, barriers, semaphores, .. } = &mut self.objects;
         match event.kind {
             Kind::BarrierInit => barriers.begin(event.address, event.extra, None),
             Kind::SemaphoreInit => semaphores.begin(event.address, event.extra, None),
-            Kind::LockDestroy => locks.end(event.address),
+            Kind::LockDestroy => match event.extra {
+                None => locks.end(event.address),
+                Some(handle::CONDITION) => conditions.end(event.address),
+                Some(_) => {}
+            },
             _ => match locks.at(event.address) {
                 // Set up again without an end in between: sections before and after may exclude
                 // each other, so it stays the same lock.

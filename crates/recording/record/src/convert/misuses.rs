@@ -1,4 +1,4 @@
-//! What a program must not do with mutexes, conditions and threads, and did.
+//! What a program must not do with mutexes, conditions, threads, memory and descriptors, and did.
 //!
 //! The runtime looks at a mutex before it is released, waited with or destroyed, and marks what is wrong; it is
 //! believed where the events say the same. A thread that ended and that nobody joined or detached is a leak,
@@ -25,6 +25,9 @@ pub struct Misuses {
     /// Where threads were created that nobody has joined or detached yet.
     forks: BTreeMap<u32, EventId>,
     ended: FxHashSet<u32>,
+    /// Who freed the memory at an address that is freed again, who destroyed a lock, and at which event.
+    freed: FxHashMap<u64, (u32, Option<EventId>)>,
+    destroyed: FxHashMap<u64, (u32, Option<EventId>, LockId)>,
     cancelled: FxHashSet<u32>,
 }
 
@@ -55,6 +58,20 @@ impl Misuses {
     /// The thread `number` ended.
     pub fn end(&mut self, number: u32) {
         self.ended.insert(number);
+    }
+
+    /// Memory is freed at `event` that will be freed again.
+    pub fn freed(&mut self, current: &Current, event: Option<EventId>) {
+        self.freed.insert(current.event.address, (current.number, event));
+    }
+
+    /// `lock` is destroyed at `event`, if that is known.
+    pub fn destroyed(&mut self, current: &Current, event: Option<EventId>, lock: Option<LockId>) {
+        let address = current.event.address;
+        match lock {
+            Some(lock) => _ = self.destroyed.insert(address, (current.number, event, lock)),
+            None => _ = self.destroyed.remove(&address),
+        }
     }
 
     fn add(&mut self, misuse: Misuse) {
@@ -113,7 +130,7 @@ impl Pass<'_> {
     /// A mutex is destroyed while a thread holds it.
     pub fn misuse_of_destroyed(&mut self, current: &mut Current) -> io::Result<()> {
         let event = current.event;
-        if event.kind != Kind::LockDestroy || event.flags & flag::MISUSE == 0 {
+        if event.flags & flag::MISUSE == 0 {
             return Ok(());
         }
         let lock = self.lock(event.address);
@@ -124,6 +141,50 @@ impl Pass<'_> {
         let text = format!("destroys {lock_name}, which {holder} holds");
         let other = self.misuses.acquires.get(&lock).copied();
         self.add_misuse(current, MisuseKind::DestroyHeld, other, text)
+    }
+
+    /// A thread asks for a lock that another has destroyed.
+    pub fn use_of_destroyed(&mut self, current: &mut Current) -> io::Result<()> {
+        let destroyed = self.misuses.destroyed.get(&current.event.address);
+        let Some(&(by, other, lock)) = destroyed.filter(|(by, ..)| *by != current.number) else {
+            return Ok(());
+        };
+        let by = self.thread_id(by);
+        let names = self.sink.names();
+        let (lock, by) = (names.locks.name(lock), names.threads.name(by));
+        let text = format!("asks for {lock}, which {by} has destroyed");
+        self.add_misuse(current, MisuseKind::UseDestroyed, other, text)
+    }
+
+    /// A thread uses the descriptor `number`, which another has closed, at an event that may be known.
+    pub fn misuse_of_closed(
+        &mut self,
+        current: &mut Current,
+        number: u32,
+        (by, other): (u32, Option<EventId>),
+    ) -> io::Result<()> {
+        let by = self.thread_id(by);
+        let by = self.sink.names().threads.name(by);
+        let text = format!("uses descriptor {number}, which {by} has closed");
+        self.add_misuse(current, MisuseKind::UseClosed, other, text)
+    }
+
+    /// A thread frees memory that was freed.
+    pub fn misuse_of_freed(&mut self, current: &mut Current) -> io::Result<()> {
+        let event = current.event;
+        if event.kind != Kind::Free || event.flags & flag::MISUSE == 0 {
+            return Ok(());
+        }
+        let Some(&(by, other)) = self.misuses.freed.get(&event.address) else { return Ok(()) };
+        let by = self.thread_id(by);
+        let text = format!("frees memory that {} has freed", self.sink.names().threads.name(by));
+        self.add_misuse(current, MisuseKind::DoubleFree, other, text)
+    }
+
+    /// A handler of a signal is about to call what it must not.
+    pub fn misuse_in_handler(&mut self, current: &mut Current) -> io::Result<()> {
+        let text = "calls what is not async-signal-safe in a handler of a signal".to_owned();
+        self.add_misuse(current, MisuseKind::UnsafeInHandler, None, text)
     }
 
     /// Adds a misuse at the place of `current`, which gets an event for it.

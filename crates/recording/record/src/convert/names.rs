@@ -152,6 +152,11 @@ impl<I: Id> Things<I> {
         self.live.insert(address, Thing { id: None, declared, flags });
     }
 
+    /// What lives at `address`, if it was used.
+    pub fn used_at(&self, address: u64) -> Option<I> {
+        self.live.get(&address)?.id
+    }
+
     /// What lives at `address`.
     pub fn at(&mut self, address: u64) -> Option<&mut Thing<I>> {
         self.live.get_mut(&address)

@@ -50,6 +50,12 @@ pub struct FirstPass {
     pub spins: spins::Rows,
     pub descriptors: Descriptors,
     pub unseen: Unseen,
+    /// Blocks that unseen code wrote to or led to, by the times of their allocations.
+    pub unseen_blocks: FxHashSet<u64>,
+    /// Blocks that were freed a second time, by the times of their allocations.
+    freed_again: FxHashSet<u64>,
+    /// The addresses of locks that were asked for after they had been destroyed.
+    used_destroyed: FxHashSet<u64>,
 }
 
 /// What is known of a thread in the first pass.
@@ -73,9 +79,22 @@ impl FirstPass {
         let mut spins = Spins::search();
         let mut unseen = unseen::Search::new();
         let mut threads: FxHashMap<u32, Seen> = FxHashMap::default();
+        // Which block was freed last at an address.
+        let mut freed: FxHashMap<u64, u64> = FxHashMap::default();
         let mut place = 0;
         while let Some((thread, event)) = stream.next_event()? {
-            sharing.step(thread, &event);
+            let change = sharing.step(thread, &event);
+            if event.kind == Kind::Free {
+                let released = change.and_then(|change| change.released.first().copied());
+                match released {
+                    Some(time) => _ = freed.insert(event.address, time),
+                    // What was cached when its thread ended may look as if it were still free.
+                    None if event.flags & flag::MISUSE != 0 => {
+                        first_pass.freed_again.extend(freed.get(&event.address));
+                    }
+                    None => {}
+                }
+            }
             if event.kind == Kind::Maps {
                 symbols.maps(event.address);
             }
@@ -94,6 +113,9 @@ impl FirstPass {
             if is_lock && event.flags & flag::SHARED != 0 {
                 first_pass.shared_locks.insert(event.address);
             }
+            if event.is_use_of_destroyed() {
+                first_pass.used_destroyed.insert(event.address);
+            }
             if event.kind == Kind::LockBusy {
                 first_pass.tried_locks.insert(event.address);
             }
@@ -107,7 +129,7 @@ impl FirstPass {
         first_pass.word_locks = word_locks.finish();
         first_pass.tried_locks.extend(first_pass.word_locks.tried());
         first_pass.spins = spins.finish();
-        first_pass.unseen = unseen.finish();
+        (first_pass.unseen, first_pass.unseen_blocks) = unseen.finish();
         let unforked = threads.iter().filter(|(_, seen)| seen.runs && !seen.is_forked);
         first_pass.unforked = unforked.map(|(&thread, _)| thread).filter(|&t| t != MAIN).collect();
         first_pass.unforked.sort_unstable();
@@ -193,6 +215,16 @@ impl FirstPass {
     /// Whether a thread found the lock at `address` taken and went on.
     pub fn is_tried_lock(&self, address: u64) -> bool {
         self.tried_locks.contains(&address)
+    }
+
+    /// Whether the block that was allocated at `time` is freed twice.
+    pub fn is_freed_again(&self, time: u64) -> bool {
+        self.freed_again.contains(&time)
+    }
+
+    /// Whether a lock at `address` is asked for after it was destroyed.
+    pub fn is_used_destroyed(&self, address: u64) -> bool {
+        self.used_destroyed.contains(&address)
     }
 
     pub fn fork_fails(&self, place: u64) -> bool {

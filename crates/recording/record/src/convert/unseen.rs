@@ -97,16 +97,17 @@ impl Search {
         if event.kind == Kind::Escaped {
             self.escapes.push(Escape { thread, from, to: self.time });
         }
-        if !self.is_found {
-            // As long as there is one thread, it wrote itself what it did not write.
-            let read = self.values.step(thread, event, self.time, symbols);
-            self.is_found = read.is_some() && self.has_forked;
-        }
+        // As long as there is one thread, it wrote itself what it did not write.
+        let read = self.values.step(thread, event, self.time, symbols);
+        self.is_found |= read.is_some() && self.has_forked;
     }
 
-    pub fn finish(self) -> Unseen {
+    /// What is to be asked, and the blocks that unseen code wrote to or that were found by what it wrote, by the times
+    /// of their allocations.
+    pub fn finish(self) -> (Unseen, FxHashSet<u64>) {
         let writes = self.is_found.then_some(self.escapes);
-        Unseen { writes, has_calls: self.has_calls && self.has_forked }
+        let has_calls = self.has_calls && self.has_forked;
+        (Unseen { writes, has_calls }, self.values.unseen_blocks)
     }
 }
 

@@ -165,13 +165,36 @@ unsafe extern "C" fn on_signal(signal: c_int, information: usize, context: usize
         });
     }
     let handler: unsafe extern "C" fn(c_int, usize, usize) = core::mem::transmute(handler);
+    let before = is_recorded.then(|| interrupt(thread, signal));
     handler(signal, information, context);
+    if let Some(before) = before {
+        set_expectation(thread, before);
+    }
     if let Some(call) = call {
         libraries::go_on(thread, call);
     }
     // What came in the last hook of the handler must not wait any longer: its end restores the signals
     // that were blocked before it.
     deliver_outside();
+}
+
+/// Whether `thread` is interrupted at an arbitrary place, asks for signals, and waits in a call.
+type Expectation = [bool; 3];
+
+unsafe fn set_expectation(thread: *mut Thread, [is_interrupted, asks, waits]: Expectation) {
+    (*thread).is_interrupted = is_interrupted;
+    (*thread).asks_for_signals = asks;
+    (*thread).waits_in_call = waits;
+}
+
+/// Notes that the handler of `signal` is about to run on `thread`, and says what is to be restored afterwards. A thread that
+/// waits in a call, or that asked for the signal or for the fault, is not interrupted at an arbitrary place.
+unsafe fn interrupt(thread: *mut Thread, signal: c_int) -> Expectation {
+    let (was_interrupted, asks) = ((*thread).is_interrupted, (*thread).asks_for_signals);
+    let waits = (*thread).waits_in_call;
+    let is_expected = asks || waits || FAULTS.contains(&signal);
+    set_expectation(thread, [was_interrupted || !is_expected, false, false]);
+    [was_interrupted, asks, waits]
 }
 
 /// The handler of `signal`, which is about to run; nothing if it was for one signal only and another
@@ -405,7 +428,7 @@ pub fn forget_owner() {
 unsafe fn arming<R>(entry: Entry, signal: c_int, call: impl FnOnce() -> R) -> R {
     let entry = entry.flushed();
     note_signal(&entry, signal);
-    entry.nonblocking(call)
+    entry.receiving_signals(call)
 }
 
 /// `SIGALRM`, and what other clocks send.

@@ -24,7 +24,7 @@ use super::ipc::{
     note_signals_read,
 };
 use super::program::log_range;
-use super::{__errno_location, interceptors};
+use super::{__errno_location, flags_of_end, interceptors, objects};
 use crate::log::Entry;
 use crate::shared::failure;
 use crate::wire::{Kind, channel, flag};
@@ -164,9 +164,10 @@ unsafe fn filling(
     call: impl FnOnce() -> isize,
 ) -> isize {
     let channel = channels::of(file);
+    note_use(entry, file);
     let result = when_ready(entry, file, POLL_IN, call);
     note_filled(entry, channel, parts, result);
-    result
+    note_used(entry, file, result)
 }
 
 /// Makes a call that hands `parts` to `file`.
@@ -183,12 +184,14 @@ unsafe fn taking(
         log_range(entry, Kind::ReadRange, part.address, part.length);
         length = length.saturating_add(part.length);
     }
+    note_use(entry, file);
     note_send(entry, channels::of(file));
-    if length <= AT_ONCE_MAX || (scheduler::is_serial() && never_waits(file)) {
+    let result = if length <= AT_ONCE_MAX || (scheduler::is_serial() && never_waits(file)) {
         when_ready(entry, file, POLL_OUT, call)
     } else {
         entry.blocking(call)
-    }
+    };
+    note_used(entry, file, result)
 }
 
 // How descriptors come and go.
@@ -207,8 +210,36 @@ pub unsafe fn note_open(entry: &Entry, file: c_int) -> c_int {
 /// The number `file` is about to be closed, if it is open: many programs close all that may be.
 unsafe fn note_close(entry: &Entry, file: c_int) {
     if file >= 0 && !is_vfork_child() && sys::is_open(file) {
-        entry.log(Kind::Send, channel::address(channel::id(channel::DESCRIPTORS, file as u32)));
+        entry.log_flags(Kind::Send, descriptor(file), flags_of_end(entry));
     }
+}
+
+/// The address under which events speak of the number `file`.
+const fn descriptor(file: c_int) -> u64 {
+    channel::address(channel::id(channel::DESCRIPTORS, file as u32))
+}
+
+/// Code of the program is about to use `file`.
+pub unsafe fn note_use(entry: &Entry, file: c_int) {
+    if file >= 0 && objects::is_instrumented(entry.code) && !is_vfork_child() {
+        entry.log_flags(Kind::Receive, descriptor(file), flag::TRY | flag::SHARED);
+    }
+}
+
+/// Code of the program has used `file` with a `result` that may say that it is not open.
+unsafe fn note_used(entry: &Entry, file: c_int, result: isize) -> isize {
+    const NOT_OPEN: c_int = 9;
+    if result == -1
+        && *__errno_location() == NOT_OPEN
+        && file >= 0
+        && objects::is_instrumented(entry.code)
+        && !is_vfork_child()
+        && !sys::is_open(file)
+    {
+        let flags = flag::TRY | flag::SHARED | flag::MISUSE;
+        entry.log_flags(Kind::Receive, descriptor(file), flags);
+    }
+    result
 }
 
 /// Two descriptors were made, both of which lead to `id`.
@@ -250,6 +281,7 @@ pub unsafe fn leaving<R>(entry: &Entry, file: c_int, call: impl FnOnce() -> R) -
 
 /// `file` was duplicated, or not.
 unsafe fn duplicated(entry: &Entry, file: c_int, copy: c_int) -> c_int {
+    note_used(entry, file, copy as isize);
     if copy >= 0 {
         channels::duplicate(file, copy);
     }
@@ -321,7 +353,10 @@ unsafe fn accepting(
         0 => (&raw mut own as usize, &raw mut own_length as usize),
         _ => (address, length),
     };
-    let accepted = note_open(entry, when_ready(entry, socket, POLL_IN, || call(to, to_length)));
+    note_use(entry, socket);
+    let accepted = when_ready(entry, socket, POLL_IN, || call(to, to_length));
+    note_used(entry, socket, accepted as isize);
+    note_open(entry, accepted);
     if accepted >= 0 {
         channels::set_socket(accepted);
         let filled = room_at(to_length).min(if address == 0 { own.len() } else { room });
@@ -440,9 +475,10 @@ unsafe fn receiving(
         return filling(entry, socket, parts, call);
     }
     let channel = channels::of(socket);
+    note_use(entry, socket);
     let result = entry.blocking(call);
     note_filled(entry, channel, parts, result);
-    result
+    note_used(entry, socket, result)
 }
 
 /// Makes a call that takes messages with the address of who sent them.
@@ -466,6 +502,8 @@ unsafe fn receiving_from(
 /// Makes a call that moves bytes from one descriptor to another.
 unsafe fn moving(entry: &Entry, from: c_int, to: c_int, call: impl FnOnce() -> isize) -> isize {
     let channel = channels::of(from);
+    note_use(entry, from);
+    note_use(entry, to);
     note_send(entry, channels::of(to));
     let result = entry.blocking(call);
     note_result(entry, channel, result);
@@ -522,9 +560,11 @@ unsafe fn selecting(
     result
 }
 
-/// Logs what came of waiting for the set `file`, which wrote `result` events to `events`.
-unsafe fn polled(entry: &Entry, file: c_int, events: usize, result: c_int) -> c_int {
+/// Makes a call that waits for the set `file` and writes events to `events`.
+unsafe fn polled(entry: &Entry, file: c_int, events: usize, call: impl FnOnce() -> c_int) -> c_int {
     const EVENT_BYTES: usize = 12;
+    note_use(entry, file);
+    let result = entry.blocking(call);
     if result >= 0 {
         note_receive(entry, channels::of(file), result > 0);
         log_range(entry, Kind::WriteRange, events, result as usize * EVENT_BYTES);
@@ -541,7 +581,7 @@ pub mod dynamic {
         fn epoll_pwait2(
             file: c_int, events: usize, count: c_int, timeout: usize, mask: usize,
         ) -> c_int |entry, call| {
-            polled(&entry, file, events, entry.blocking(call))
+            polled(&entry, file, events, call)
         }
     }
 }
@@ -691,6 +731,7 @@ interceptors! {
         })
     }
     fn shutdown(socket: c_int, how: c_int) -> c_int |entry, call| {
+        note_use(&entry, socket);
         note_send(&entry, channels::of(socket));
         entry.nonblocking(call)
     }
@@ -703,6 +744,7 @@ interceptors! {
     }
     fn eventfd_read(file: c_int, value: usize) -> c_int |entry, call| {
         let channel = channels::of(file);
+        note_use(&entry, file);
         let result = when_ready(&entry, file, POLL_IN, call);
         if result == 0 {
             note_receive(&entry, channel, true);
@@ -715,7 +757,10 @@ interceptors! {
     fn eventfd_write(file: c_int, value: u64) -> c_int |entry, call| {
         taking(&entry, file, &[], || call() as isize) as c_int
     }
-    fn dup(file: c_int) -> c_int |entry, call| { duplicated(&entry, file, entry.nonblocking(call)) }
+    fn dup(file: c_int) -> c_int |entry, call| {
+        note_use(&entry, file);
+        duplicated(&entry, file, entry.nonblocking(call))
+    }
     fn dup2(file: c_int, copy: c_int) -> c_int |entry, call| {
         replacing(&entry, file, copy, || entry.nonblocking(call))
     }
@@ -768,6 +813,7 @@ interceptors! {
             *room = (*list.add(place)).message.name_length;
         }
         let channel = channels::of(socket);
+        note_use(&entry, socket);
         let waits_once = count == 1 || flags & (WAIT_FOR_ONE | DO_NOT_WAIT) != 0;
         let result = if waits_once && flags & WAIT_FOR_ALL == 0 {
             when_ready(&entry, socket, POLL_IN, call)
@@ -801,6 +847,7 @@ interceptors! {
                 log_range(&entry, Kind::ReadRange, part.address, part.length);
             }
         }
+        note_use(&entry, socket);
         note_send(&entry, channels::of(socket));
         let result = entry.blocking(call);
         for place in 0..usize::try_from(result).unwrap_or(0) {
@@ -857,6 +904,7 @@ interceptors! {
     fn epoll_ctl(set: c_int, operation: c_int, file: c_int, event: usize) -> c_int |entry, call| {
         const ADD: c_int = 1;
         const REMOVE: c_int = 2;
+        note_use(&entry, set);
         let Some(id) = channels::of(set) else {
             return entry.nonblocking(call);
         };
@@ -872,11 +920,11 @@ interceptors! {
         result
     }
     fn epoll_wait(file: c_int, events: usize, count: c_int, timeout: c_int) -> c_int |entry, call| {
-        polled(&entry, file, events, entry.blocking(call))
+        polled(&entry, file, events, call)
     }
     fn epoll_pwait(
         file: c_int, events: usize, count: c_int, timeout: c_int, mask: usize,
     ) -> c_int |entry, call| {
-        polled(&entry, file, events, entry.blocking(call))
+        polled(&entry, file, events, call)
     }
 }

@@ -261,7 +261,7 @@ pub unsafe fn note_signals_read(entry: &Entry, address: usize, length: usize) {
 unsafe fn sending(entry: Entry, signal: c_int, call: impl FnOnce() -> c_int) -> c_int {
     let entry = entry.flushed();
     note_signal(&entry, signal);
-    entry.nonblocking(call)
+    entry.receiving_signals(call)
 }
 
 /// Makes a call that waits for a signal and answers with its number.

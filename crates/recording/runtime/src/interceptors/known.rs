@@ -258,13 +258,42 @@ static LINES: &[Line] = lines! {
     "QSemaphore::release": Give(Object);
 };
 
-/// Libraries whose functions order threads as the table says and not otherwise, by how their names
-/// begin.
+/// Libraries whose functions order threads as the table says, by how their names begin. What other functions do
+/// to an object comes in the order in which it was observed, since they may keep what they are given in it.
 const KNOWN: [&str; 4] = ["libglib-2.0.", "libgobject-2.0.", "libgthread-2.0.", "libabsl_"];
 
 /// Whether all that orders threads in the library `name` is in the table.
 pub fn is_known_library(name: &[u8]) -> bool {
     KNOWN.iter().any(|start| name.starts_with(start.as_bytes()))
+}
+
+/// Functions of such libraries that keep nothing, by how their names begin: many are given the same text.
+const PLAIN: [&str; 17] = [
+    "g_ascii_",
+    "g_assert",
+    "g_error_",
+    "g_free",
+    "g_get_",
+    "g_log",
+    "g_malloc",
+    "g_print",
+    "g_random_",
+    "g_realloc",
+    "g_return_if_fail",
+    "g_snprintf",
+    "g_str",
+    "g_usleep",
+    "g_utf8_",
+    "g_vsnprintf",
+    "g_warn",
+];
+
+/// Whether the function `name` of a known library keeps nothing of what it is given.
+pub fn is_plain(name: &[u8]) -> bool {
+    // These begin so, too, but have objects of their own, or keep what they are given.
+    let keeping = [&b"g_string_"[..], b"g_strv_builder_", b"g_log_set_"];
+    let keeps = keeping.iter().any(|start| name.starts_with(start));
+    !keeps && PLAIN.iter().any(|start| name.starts_with(start.as_bytes()))
 }
 
 /// Functions of the system by which a library orders threads, by how their names begin.

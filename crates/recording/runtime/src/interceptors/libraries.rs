@@ -344,7 +344,12 @@ unsafe extern "C" fn crossing(stub: *const Stub, arguments: *const [usize; 6], c
         call.objects[call.count as usize] = word as u64;
         call.count += 1;
     }
-    if object.can_synchronize() || call.count == 0 {
+    // What a known library does besides what the table says, it does to what it is given.
+    if object.sort() == Sort::Known {
+        if call.count == 0 {
+            return;
+        }
+    } else if object.can_synchronize() || call.count == 0 {
         call.shared_channel = group_channel(object);
     }
     call.log(&entry, Kind::Send);
@@ -473,7 +478,8 @@ unsafe fn stub_to(
         let helper = helper.bytes().map_or(0, |name| super::dlsym(DEFAULT, name.as_ptr()));
         return stubs.add(call_known as *const () as usize, (target, holder), (line, helper));
     }
-    let crosses = is_instrumented && holder.sort() == Sort::Foreign;
+    let is_plain = holder.sort() == Sort::Known && known::is_plain(name);
+    let crosses = is_instrumented && !is_plain;
     let none = (core::ptr::null(), 0);
     if crosses { stubs.add(cross as *const () as usize, (target, holder), none) } else { None }
 }

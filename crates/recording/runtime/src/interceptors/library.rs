@@ -33,6 +33,11 @@ unsafe fn calls<R>(entry: &Entry, call: impl FnOnce() -> R) -> R {
     entry.nonblocking(call)
 }
 
+/// A function that may let signals through that the thread blocked.
+unsafe fn unblocks<R>(entry: &Entry, call: impl FnOnce() -> R) -> R {
+    entry.receiving_signals(call)
+}
+
 /// A function that may wait for another thread or process.
 unsafe fn waits<R>(entry: &Entry, call: impl FnOnce() -> R) -> R {
     entry.blocking(call)
@@ -240,6 +245,7 @@ const POINTER: usize = size_of::<usize>();
 const TIME: usize = 8;
 const TIMES: usize = 16;
 const TIMER: usize = 32;
+const LIMITS: usize = 16;
 const CALENDAR: usize = 56;
 const STATUS: usize = 144;
 const FILE_SYSTEM: usize = 120;
@@ -309,7 +315,7 @@ accesses! {
         always done => writes(first, number * size);
 
     // Signals.
-    calls [sigprocmask pthread_sigmask](how, new, old) [reads(new, SIGNALS)]
+    unblocks [sigprocmask pthread_sigmask](how, new, old) [reads(new, SIGNALS)]
         zero done => writes(old, SIGNALS);
     calls sigpending(set) [] zero done => writes(set, SIGNALS);
     pure [sigemptyset sigfillset](set) [] zero done => writes(set, SIGNALS);
@@ -322,6 +328,9 @@ accesses! {
 /// the others are rarely called.
 #[cfg(not(reweave_static))]
 pub mod rare {
+    use crate::interceptors::{dlsym, libraries};
+    use crate::wire::flag;
+
     use super::*;
 
     accesses! {
@@ -336,6 +345,15 @@ pub mod rare {
         pure wcslen(from) [] always size => reads(from, WIDE * (size + 1));
         pure wcsnlen(from, most) [] always size => reads(from, WIDE * (size + 1).min(most));
         pure wcsdup(from) [wide(from)] some made => allocated(made, WIDE * (wide_length(made, usize::MAX) + 1)), adds_wide(made, 0);
+        pure wcscpy(to, from) [wide(from)] always done => adds_wide(to, 0);
+        pure wcsncpy(to, from, room) [wide_within(from, room)] always done => writes(to, WIDE * room);
+        pure [wmemcpy wmemmove](to, from, count) [reads(from, WIDE * count)]
+            always done => writes(to, WIDE * count);
+        pure wmemset(to, character, count) [] always done => writes(to, WIDE * count);
+        pure stpncpy(to, from, room) [text_within(from, room)] always done => writes(to, room);
+        pure memccpy(to, from, byte, size) []
+            always end => reads(from, copied(to, end, size)), writes(to, copied(to, end, size));
+        pure swab(from, to, size) [reads(from, size)] always done => writes(to, size);
         pure [wcsxfrm](to, from, room) [wide(from)] always size => converts(to, WIDE, size, room);
         pure [wcsxfrm_l __wcsxfrm_l](to, from, room, locale) [wide(from)]
             always size => converts(to, WIDE, size, room);
@@ -359,12 +377,19 @@ pub mod rare {
             zero done => writes(matches, 8 * number);
         pure regerror(error, expression, to, room) [] some size => writes(to, size.min(room));
 
+        // Containers.
+        pure insque(element, before) [] always done => linked(element, before);
+        pure remque(element) [unlinked(element)];
+        calls [tsearch tfind tdelete](key, root, compare) [comes_after(root)] always done => hands_over(root);
+
         // Times.
         calls [gmtime localtime](time) [reads(time, TIME)] some made => writes(made, CALENDAR);
         calls ctime(time) [reads(time, TIME)] some made => writes_text(made);
         calls ctime_r(time, to) [reads(time, TIME)] some made => writes_text(made);
         calls asctime(calendar) [reads(calendar, CALENDAR)] some made => writes_text(made);
         calls asctime_r(calendar, to) [reads(calendar, CALENDAR)] some made => writes_text(made);
+        pure strftime(to, room, format, calendar) [text(format), reads(calendar, CALENDAR)]
+            some size => writes(to, size + 1);
         pure clock_getres(clock, to) [] zero done => writes(to, TIMES);
         pure clock_settime(clock, from) [reads(from, TIMES)];
         pure clock_getcpuclockid(process, to) [] zero done => writes(to, INT);
@@ -420,6 +445,11 @@ pub mod rare {
 
         // The process and the machine.
         pure uname(to) [] zero done => writes(to, 390);
+        pure getentropy(to, size) [] zero done => writes(to, size);
+        pure [getrlimit getrlimit64](which, to) [] zero done => writes(to, LIMITS);
+        pure [prlimit prlimit64](process, which, new, old) [reads(new, LIMITS)]
+            zero done => writes(old, LIMITS);
+        pure getrusage(who, to) [] zero done => writes(to, 144);
         pure sysinfo(to) [] zero done => writes(to, 112);
         pure [getresuid getresgid](real, effective, saved) []
             zero done => writes(real, INT), writes(effective, INT), writes(saved, INT);
@@ -511,6 +541,51 @@ pub mod rare {
             zero done => writes_record((to, GROUP), (texts, room), result);
         calls fgetgrent_r(stream, to, texts, room, result) []
             zero done => writes_record((to, GROUP), (texts, room), result);
+    }
+
+    /// How many bytes were copied to `to`, if what was looked for ends at `end`, or nowhere.
+    const fn copied(to: usize, end: usize, size: usize) -> usize {
+        if end == 0 { size } else { end - to }
+    }
+
+    /// The list element at `element` was put behind the one at `before`, if there is one.
+    unsafe fn linked(entry: &Entry, element: usize, before: usize) {
+        writes(entry, element, 2 * POINTER);
+        changes(entry, before, POINTER);
+        if pointer(element) != 0 {
+            writes(entry, pointer(element) + POINTER, POINTER);
+        }
+    }
+
+    /// The list element at `element` is about to be taken out.
+    unsafe fn unlinked(entry: &Entry, element: usize) {
+        reads(entry, element, 2 * POINTER);
+        let (next, before) = (pointer(element), pointer(element + POINTER));
+        if next != 0 {
+            writes(entry, next + POINTER, POINTER);
+        }
+        writes(entry, before, POINTER);
+    }
+
+    /// What uses the container at `place`, whose links the C library keeps, comes after all who did before.
+    unsafe fn comes_after(entry: &Entry, place: usize) {
+        libraries::log_one(
+            entry,
+            Kind::Receive,
+            place as u64,
+            dlsym as *const () as u64,
+            flag::ASSUMED,
+        );
+    }
+
+    unsafe fn hands_over(entry: &Entry, place: usize) {
+        libraries::log_one(
+            entry,
+            Kind::Send,
+            place as u64,
+            dlsym as *const () as u64,
+            flag::ASSUMED,
+        );
     }
 
     /// A text was written to `to`, if there was `room`.

@@ -3,9 +3,10 @@
 use core::arch::asm;
 use core::arch::x86_64::__m128i;
 use core::ffi::{c_int, c_long};
+use core::sync::atomic::{AtomicUsize, Ordering};
 
 use super::program::{log_range, log_range_of};
-use super::{enter_or, interceptors, keeping_errno};
+use super::{enter_or, flags_of_end, interceptors, keeping_errno};
 use crate::log::{self, Entry, Operands};
 use crate::thread;
 use crate::wire::{Kind, flag};
@@ -41,10 +42,48 @@ pub unsafe fn allocated(entry: &Entry, block: usize, size: usize) -> usize {
 /// The same of memory that is as `flags` say.
 unsafe fn allocated_so(entry: &Entry, block: usize, size: usize, flags: u16) -> usize {
     if block != 0 {
-        let extra = Some(size as u64);
+        let (flags, extra) = (flags | flags_of_end(entry), Some(size as u64));
         entry.log_with(Kind::Alloc, block as u64, Operands { flags, extra, ..Operands::default() });
     }
     block
+}
+
+/// What the C library writes into the second word of each block that its caches hold, and takes out when it
+/// gives the block away; 0 if it does not. A number that no other word is likely to have.
+static FREED_MARK: AtomicUsize = AtomicUsize::new(0);
+
+unsafe fn second_word(block: usize) -> usize {
+    core::ptr::read_volatile((block as *const usize).add(1))
+}
+
+/// Looks how the C library marks what was freed.
+pub unsafe fn learn_freed_mark() {
+    const SIZE: usize = 1000;
+    let blocks = [allocator::malloc(SIZE), allocator::malloc(SIZE)];
+    if blocks.contains(&0) {
+        return;
+    }
+    for block in blocks {
+        allocator::free(block);
+    }
+    let [mark, other] = blocks.map(|block| second_word(block));
+    if mark == other {
+        FREED_MARK.store(mark, Ordering::Relaxed);
+    }
+}
+
+/// Logs that the memory at `block` is about to be freed: `length` bytes, where that is known.
+unsafe fn freed(entry: &Entry, block: usize, length: Option<usize>) {
+    let mark = FREED_MARK.load(Ordering::Relaxed);
+    let is_again = mark != 0 && length.is_none() && second_word(block) == mark;
+    let misuse = if is_again { flag::MISUSE } else { 0 };
+    let flags = flags_of_end(entry) | misuse;
+    let extra = length.map(|length| length as u64);
+    // Of what a library made within a call that is intercepted nobody saw the size.
+    let is_library = flags & flag::ASSUMED != 0 && length.is_none();
+    let value = is_library.then(|| allocator::malloc_usable_size(block) as u64);
+    let operands = Operands { flags, extra, value, ..Operands::default() };
+    entry.log_with(Kind::Free, block as u64, operands);
 }
 
 /// Copies up to 32 bytes. All are read before one is written, so places may overlap.
@@ -169,7 +208,7 @@ unsafe fn unmapped(entry: &Entry, place: usize, length: usize) {
     let length = length.checked_next_multiple_of(PAGE).unwrap_or(0);
     // A length of 0 would mean a whole block, and what is not at a border is refused.
     if length != 0 && place.is_multiple_of(PAGE) {
-        entry.log_extra(Kind::Free, place as u64, length as u64);
+        freed(entry, place, Some(length));
     }
 }
 
@@ -197,18 +236,21 @@ unsafe fn resize(entry: &Entry, place: usize, before: usize, after: usize) -> bo
 interceptors! {
     fn malloc(size: usize) -> usize {
         let entry = enter_or!(allocator::malloc(size));
+        entry.note_unsafe_call();
         allocated(&entry, allocator::malloc(size), size)
     }
     fn calloc(count: usize, size: usize) -> usize {
         let entry = enter_or!(allocator::calloc(count, size));
+        entry.note_unsafe_call();
         let block = allocator::calloc(count, size);
         allocated_so(&entry, block, count.wrapping_mul(size), flag::ZEROED)
     }
     fn realloc(block: usize, size: usize) -> usize {
         let entry = enter_or!(allocator::realloc(block, size));
+        entry.note_unsafe_call();
         let before = if block == 0 { 0 } else { allocator::malloc_usable_size(block) };
         if block != 0 {
-            entry.log(Kind::Free, block as u64);
+            freed(&entry, block, None);
         }
         let moved = allocator::realloc(block, size);
         if moved == 0 && block != 0 && size != 0 {
@@ -229,11 +271,13 @@ interceptors! {
             return;
         }
         let entry = enter_or!(allocator::free(block));
-        entry.log(Kind::Free, block as u64);
+        entry.note_unsafe_call();
+        freed(&entry, block, None);
         allocator::free(block);
     }
     fn [memalign aligned_alloc](alignment: usize, size: usize) -> usize {
         let entry = enter_or!(allocator::memalign(alignment, size));
+        entry.note_unsafe_call();
         allocated(&entry, allocator::memalign(alignment, size), size)
     }
     fn posix_memalign(block: *mut usize, alignment: usize, size: usize) -> c_int {

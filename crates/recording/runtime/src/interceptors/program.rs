@@ -199,6 +199,10 @@ unsafe fn leave_runtime() {
     if thread.is_null() || thread == thread::unrecorded() {
         return;
     }
+    // The handler is left as well, and so is the call that it interrupted.
+    (*thread).is_interrupted = false;
+    (*thread).asks_for_signals = false;
+    (*thread).waits_in_call = false;
     let is_inside = (*thread).depth != 0;
     if !is_inside && !(*thread).is_blocking.load(Ordering::Relaxed) {
         return;

@@ -6,9 +6,9 @@
 
 use core::ffi::{c_int, c_uint};
 
-use super::channels::{self, Channel};
+use super::channels;
 use super::formats::{Scanned, prints};
-use super::io::{closing, leaving, note_open, note_receive, note_send};
+use super::io::{closing, leaving, note_open, note_receive, note_send, note_use};
 use super::program::log_range;
 use super::text::{length, variadic_interceptors};
 use super::{BUSY, acquire, acquired, interceptors, keeping_errno, note_caller};
@@ -29,11 +29,6 @@ pub unsafe fn file_of(stream: usize) -> c_int {
     keeping_errno(|| fileno(stream))
 }
 
-/// Where `stream` leads.
-pub unsafe fn channel_of(stream: usize) -> Channel {
-    channels::of(file_of(stream))
-}
-
 /// Makes a call that reads from `stream`; `length` says how many bytes at `address` it filled.
 unsafe fn reading<R: Copy>(
     entry: &Entry,
@@ -41,7 +36,10 @@ unsafe fn reading<R: Copy>(
     call: impl FnOnce() -> R,
     filled: impl FnOnce(R) -> (usize, usize),
 ) -> R {
-    let channel = channel_of(stream);
+    entry.note_unsafe_call();
+    let file = file_of(stream);
+    let channel = channels::of(file);
+    note_use(entry, file);
     let result = match channel {
         Some(_) => entry.blocking(call),
         None => entry.nonblocking(call),
@@ -60,8 +58,11 @@ unsafe fn writing<R>(
     length: usize,
     call: impl FnOnce() -> R,
 ) -> R {
+    entry.note_unsafe_call();
     log_range(entry, Kind::ReadRange, address, length);
-    let channel = channel_of(stream);
+    let file = file_of(stream);
+    let channel = channels::of(file);
+    note_use(entry, file);
     note_send(entry, channel);
     match channel {
         Some(_) => entry.blocking(call),

@@ -9,13 +9,13 @@ use core::ptr;
 use super::libraries;
 use super::program::log_range;
 use super::{
-    __errno_location, BUSY, TIMED_OUT, acquire, acquired, enter_or, interceptors, keeping_errno,
-    wait_on,
+    __errno_location, BUSY, TIMED_OUT, acquire, acquired, enter_or, flags_of_end, interceptors,
+    keeping_errno, wait_on,
 };
 use crate::hooks::atomic;
 use crate::log::{self, Entry, Operands};
 use crate::std_events::{INTERNAL_LOCK_BYTES, Logged, VIRTUAL, logged};
-use crate::wire::{Kind, flag, order, wait};
+use crate::wire::{Kind, flag, handle, order, wait};
 use crate::{replay, scheduler, sys, thread};
 
 /// Lets other threads run, also those that are about to queue up for the token.
@@ -81,9 +81,16 @@ unsafe fn is_owner(mutex: *const Mutex) -> bool {
     owner == sys::gettid() || owner == INCONSISTENT
 }
 
-/// Acquires `mutex`, unless the C library refuses with `EDEADLK`: then nothing happens to it.
+/// Acquires `mutex`, unless the C library refuses with `EDEADLK`, or since it was destroyed: then nothing
+/// happens to it.
 unsafe fn lock_mutex(entry: &Entry, mutex: usize, flags: u16, call: impl Fn() -> c_int) -> c_int {
+    const DESTROYED: c_int = -1;
+    entry.note_unsafe_call();
     let layout = mutex as *const Mutex;
+    if ptr::read_volatile(&raw const (*layout).kind) == DESTROYED {
+        entry.log_flags(Kind::LockDestroy, mutex as u64, flag::MISUSE | flag::TRY);
+        return call();
+    }
     if (*layout).kind & KIND_MASK == ERROR_CHECK && is_owner(layout) {
         return call();
     }
@@ -109,6 +116,16 @@ unsafe fn misuse_by_stranger(mutex: usize) -> u16 {
     } else {
         0
     }
+}
+
+/// Logs that what is at `address` ends its life: a lock, or what `extra` says.
+unsafe fn destroyed(entry: &Entry, address: usize, flags: u16, extra: Option<u64>) {
+    let flags = flags | flags_of_end(entry);
+    entry.log_with(
+        Kind::LockDestroy,
+        address as u64,
+        Operands { flags, extra, ..Operands::default() },
+    );
 }
 
 /// Makes a call that sleeps for some time.
@@ -269,15 +286,32 @@ interceptors! {
     }
     fn pthread_mutex_destroy(mutex: usize) -> c_int |entry, call| {
         let is_held = ptr::read_volatile(&raw const (*(mutex as *const Mutex)).lock) != 0;
-        entry.log_flags(Kind::LockDestroy, mutex as u64, if is_held { flag::MISUSE } else { 0 });
+        destroyed(&entry, mutex, if is_held { flag::MISUSE } else { 0 }, None);
         call()
     }
     fn [pthread_spin_destroy pthread_rwlock_destroy](lock: usize) -> c_int |entry, call| {
-        entry.log(Kind::LockDestroy, lock as u64);
+        destroyed(&entry, lock, 0, None);
+        call()
+    }
+    fn pthread_cond_destroy(condition: usize) -> c_int |entry, call| {
+        destroyed(&entry, condition, 0, Some(handle::CONDITION));
+        call()
+    }
+    fn pthread_barrier_destroy(barrier: usize) -> c_int |entry, call| {
+        destroyed(&entry, barrier, 0, Some(handle::BARRIER));
+        call()
+    }
+    fn sem_destroy(semaphore: usize) -> c_int |entry, call| {
+        destroyed(&entry, semaphore, 0, Some(handle::SEMAPHORE));
         call()
     }
     fn mtx_destroy(lock: usize) -> () |entry, call| {
-        entry.log(Kind::LockDestroy, lock as u64); call();
+        destroyed(&entry, lock, 0, None);
+        call();
+    }
+    fn cnd_destroy(condition: usize) -> () |entry, call| {
+        destroyed(&entry, condition, 0, Some(handle::CONDITION));
+        call();
     }
     fn pthread_mutex_lock(mutex: usize) -> c_int |entry, call| { lock_mutex(&entry, mutex, 0, call) }
     fn pthread_mutex_timedlock(mutex: usize, until: usize) -> c_int |entry, call| {

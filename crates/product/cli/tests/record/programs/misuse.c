@@ -1,9 +1,14 @@
 // Mutexes, conditions and threads that are misused. The first argument says how; with a second one, "right",
 // they are not.
+#include <fcntl.h>
 #include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t condition = PTHREAD_COND_INITIALIZER;
@@ -62,6 +67,80 @@ static void leak(void) {
     if (is_right) pthread_detach(thread);
 }
 
+// Memory that two threads free.
+static void *give_back(void *block) {
+    free(block);
+    return NULL;
+}
+
+static void free_twice(void) {
+    pthread_t thread;
+    void *block = malloc(100);
+    pthread_create(&thread, NULL, give_back, block);
+    pthread_join(thread, NULL);
+    if (!is_right) free(block);
+}
+
+// A mutex that is locked after it was destroyed, and a file that is written to after it was closed.
+static pthread_mutex_t own;
+static int file;
+
+static void *destroy(void *unused) {
+    pthread_mutex_destroy(&own);
+    return unused;
+}
+
+static void *shut(void *unused) {
+    close(file);
+    return unused;
+}
+
+static void use_ended(void *(*end)(void *), void (*use)(void)) {
+    pthread_t thread;
+    pthread_mutex_init(&own, NULL);
+    file = open("/dev/null", O_WRONLY);
+    use();
+    pthread_create(&thread, NULL, end, NULL);
+    pthread_join(thread, NULL);
+    if (!is_right) use();
+}
+
+static void lock_own(void) {
+    pthread_mutex_lock(&own);
+    pthread_mutex_unlock(&own);
+}
+
+static void write_file(void) { write(file, "x", 1); }
+
+// A handler that prints.
+static atomic_int is_handled;
+
+static void handle(int signal) {
+    if (!is_right) puts("signal");
+    is_handled = 1;
+}
+
+static void *interrupt(void *thread) {
+    pthread_kill(*(pthread_t *)thread, SIGUSR1);
+    return NULL;
+}
+
+static void interrupted(void) {
+    pthread_t thread, self = pthread_self();
+    signal(SIGUSR1, handle);
+    pthread_create(&thread, NULL, interrupt, &self);
+    while (!is_handled) data++;
+    pthread_join(thread, NULL);
+}
+
+// It may, if the program waits for the signal, or sends it to itself.
+static void handle_awaited(int signal) { puts("signal"); }
+
+static void awaited(void) {
+    signal(SIGUSR1, handle_awaited);
+    raise(SIGUSR1);
+}
+
 int main(int count, char **words) {
     is_right = count > 2;
     if (!strcmp(words[1], "free")) release_free();
@@ -69,6 +148,10 @@ int main(int count, char **words) {
     if (!strcmp(words[1], "destroy")) destroy_held();
     if (!strcmp(words[1], "wait")) wait_without();
     if (!strcmp(words[1], "leak")) leak();
+    if (!strcmp(words[1], "twice")) free_twice();
+    if (!strcmp(words[1], "destroyed")) use_ended(destroy, lock_own);
+    if (!strcmp(words[1], "closed")) use_ended(shut, write_file);
+    if (!strcmp(words[1], "handler")) is_right ? awaited(), interrupted() : interrupted();
     puts("done");
     return 0;
 }

@@ -36,6 +36,12 @@ pub struct Unexplained {
     pub is_count: bool,
 }
 
+impl Default for Unexplained {
+    fn default() -> Self {
+        Self { words: [(0, 0); 2], since: Time::MAX, is_initial: false, is_count: false }
+    }
+}
+
 impl Unexplained {
     /// The bytes that differ, by their addresses, as `event` read them.
     pub fn bytes(&self, event: &Event) -> impl Iterator<Item = (u64, u8)> {
@@ -101,6 +107,10 @@ pub struct Values {
     zeroed: FxHashSet<u64>,
     /// Words that are neither in blocks nor global, most of them on the stack of the first thread.
     unknown: FxHashSet<u64>,
+    /// Words that were read and that no recorded code wrote, or not what was read.
+    unseen_words: FxHashSet<u64>,
+    /// Blocks with such words in them, or that such a word points to, by the times of their allocations.
+    pub unseen_blocks: FxHashSet<u64>,
     /// Whether memory is as the program found it when it started: not in a process that was forked.
     is_fresh: bool,
     /// Whether the last access was to what its thread had accessed last itself.
@@ -118,6 +128,8 @@ impl Values {
             stacks: FxHashSet::default(),
             zeroed: FxHashSet::default(),
             unknown: FxHashSet::default(),
+            unseen_words: FxHashSet::default(),
+            unseen_blocks: FxHashSet::default(),
             is_fresh: true,
             was_own: false,
         }
@@ -154,15 +166,13 @@ impl Values {
         if event.kind == Kind::Write {
             self.pending.0.insert(thread, (access, time));
         }
-        let mut read = Unexplained {
-            words: [(0, 0); 2],
-            since: Time::MAX,
-            is_initial: false,
-            is_count: false,
-        };
+        let mut read = Unexplained::default();
         let mut was_own = true;
-        for ((number, from, to), found) in access.words().zip(&mut read.words) {
+        let mut is_untouched = [false; 2];
+        let places = access.words().zip(&mut read.words).zip(&mut is_untouched);
+        for (((number, from, to), found), is_untouched) in places {
             let Some(word) = self.word(number) else { continue };
+            *is_untouched = word.touched & bytes_of(from..to) == 0;
             was_own &= word.is_last_of(&(from..to), thread);
             if let Some(seen) = seen {
                 let value = in_word(seen, access, number);
@@ -170,7 +180,7 @@ impl Values {
                 *found = (number, differing);
                 if differing != 0 {
                     read.since = read.since.min(word.first_access(differing));
-                } else if word.touched & bytes_of(from..to) == 0 && value & mask(from..to) != 0 {
+                } else if *is_untouched && value & mask(from..to) != 0 {
                     *found = (number, bytes_of(from..to));
                     (read.since, read.is_initial) = (0, true);
                 }
@@ -183,11 +193,61 @@ impl Values {
             word.touch(from..to, thread, time);
         }
         self.was_own = was_own;
+        if access.writes && event.kind != Kind::AtomicUpdate {
+            self.forget_unseen(access.start, access.end);
+        } else {
+            self.note_read(access, seen, &read, is_untouched);
+        }
         let is_found = read.words.iter().any(|&(_, bytes)| bytes != 0)
             && (!read.is_initial || self.is_zeroed(access.start, symbols))
             && self.is_comparable(access.start, symbols);
         read.is_count = is_found && self.is_reference_count(event, access, symbols);
         is_found.then_some(read)
+    }
+
+    /// What is from `start` to `end` is written by recorded code, or other memory by now.
+    fn forget_unseen(&mut self, start: u64, end: u64) {
+        if self.unseen_words.is_empty() || start >= end {
+            return;
+        }
+        let words = start / WORD_BYTES..=(end - 1) / WORD_BYTES;
+        if words.end() - words.start() < self.unseen_words.len() as u64 {
+            words.for_each(|word| _ = self.unseen_words.remove(&word));
+        } else {
+            self.unseen_words.retain(|word| !words.contains(word));
+        }
+    }
+
+    /// Recorded code has read words, with a value that may be known: `read` says which of them differ
+    /// from what it left there, `is_untouched` which it had not accessed before.
+    fn note_read(
+        &mut self,
+        access: Access,
+        value: Option<u64>,
+        read: &Unexplained,
+        is_untouched: [bool; 2],
+    ) {
+        // Nobody needs to write the zeroes of memory that was zero from the start.
+        let is_zero = is_untouched != [false; 2] && value == Some(0);
+        let is_initial = is_zero && self.is_in_zeroed_block(access.start);
+        let mut is_any = false;
+        let words = access.words().zip(read.words).zip(is_untouched);
+        for (((number, ..), (_, differing)), is_untouched) in words {
+            if differing != 0 || is_untouched && !is_initial {
+                self.unseen_words.insert(number);
+                is_any = true;
+            } else if !self.unseen_words.is_empty() {
+                is_any |= self.unseen_words.contains(&number);
+            }
+        }
+        if is_any {
+            let is_whole = access.end - access.start == WORD_BYTES;
+            let target = value.filter(|_| is_whole);
+            for address in [Some(access.start), target].into_iter().flatten() {
+                let block = self.blocks.holding(address).map(|block| block.time);
+                self.unseen_blocks.extend(block.filter(|time| !self.stacks.contains(time)));
+            }
+        }
     }
 
     /// Whether the memory at `address` was zero when it became what it is.
@@ -196,6 +256,10 @@ impl Values {
             Some(block) => self.zeroed.contains(&block.time),
             None => self.is_fresh && symbols.is_zeroed(address),
         }
+    }
+
+    fn is_in_zeroed_block(&self, address: u64) -> bool {
+        self.blocks.holding(address).is_some_and(|block| self.zeroed.contains(&block.time))
     }
 
     /// Whether `event` is of one of the two counters with which blocks of Rust's `Arc` begin. The
@@ -263,6 +327,7 @@ impl Values {
         self.was_own = true;
         if access.writes {
             self.forget(access.start, access.end);
+            self.forget_unseen(access.start, access.end);
         }
         for part in access.parts() {
             let number = part.start / PAGE_BYTES;
@@ -306,6 +371,7 @@ impl Values {
 
     /// The memory from `start` to `end` is another from now on.
     fn renew(&mut self, start: u64, end: u64) {
+        self.forget_unseen(start, end);
         for number in self.pages_within(start, end) {
             let words = words_within(number, start, end);
             if words == (0..PAGE_WORDS) {

@@ -1,0 +1,145 @@
+// Memory and handles that end when their last user is done, as the C++ library and programs do it. Nothing is wrong.
+#include <atomic>
+#include <condition_variable>
+#include <cstdio>
+#include <deque>
+#include <functional>
+#include <future>
+#include <list>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <unordered_map>
+#include <vector>
+
+struct Node {
+    int value = 0;
+    explicit Node(int start) : value(start) {}
+};
+
+// Containers whose links the library writes: whoever takes the node out is the only one who has it.
+template <class Container, class Take>
+static int taken(Container &container, Take take) {
+    std::mutex lock;
+    std::atomic<int> sum{0};
+    auto work = [&] {
+        for (;;) {
+            std::unique_ptr<Node> node;
+            {
+                std::lock_guard<std::mutex> guard(lock);
+                if (container.empty()) return;
+                node = take(container);
+            }
+            node->value++;
+            sum += node->value;
+        }
+    };
+    std::thread first(work), second(work);
+    first.join();
+    second.join();
+    return sum;
+}
+
+static int lists() {
+    std::list<std::unique_ptr<Node>> list;
+    std::map<int, std::unique_ptr<Node>> map;
+    std::deque<std::unique_ptr<Node>> deque;
+    std::unordered_map<int, std::unique_ptr<Node>> table;
+    for (int i = 0; i < 6; i++) {
+        list.push_back(std::make_unique<Node>(i));
+        map.emplace(i, std::make_unique<Node>(i));
+        deque.push_back(std::make_unique<Node>(i));
+        table.emplace(i, std::make_unique<Node>(i));
+    }
+    auto front = [](auto &from) {
+        auto node = std::move(from.front());
+        from.pop_front();
+        return node;
+    };
+    auto first = [](auto &from) {
+        auto node = std::move(from.begin()->second);
+        from.erase(from.begin());
+        return node;
+    };
+    return taken(list, front) + taken(map, first) + taken(deque, front) + taken(table, first);
+}
+
+// Counted references, with a lock that its last owner destroys.
+struct Shared {
+    std::mutex lock;
+    std::string text;
+};
+
+static size_t counted() {
+    auto shared = std::make_shared<Shared>();
+    std::weak_ptr<Shared> weak = shared;
+    std::vector<std::thread> threads;
+    for (int i = 0; i < 3; i++) {
+        threads.emplace_back([shared, i] {
+            std::lock_guard<std::mutex> guard(shared->lock);
+            shared->text += std::to_string(i);
+        });
+    }
+    threads.emplace_back([weak] {
+        if (auto strong = weak.lock()) {
+            std::lock_guard<std::mutex> guard(strong->lock);
+            strong->text += "w";
+        }
+    });
+    shared.reset();
+    for (auto &thread : threads) thread.join();
+    return threads.size();
+}
+
+// Values that come out of another thread.
+static int promised() {
+    auto task = std::async(std::launch::async, [] { return std::make_unique<Node>(7); });
+    std::promise<std::unique_ptr<Node>> promise;
+    auto future = promise.get_future();
+    std::thread maker([&] { promise.set_value(std::make_unique<Node>(8)); });
+    int sum = task.get()->value + future.get()->value;
+    maker.join();
+    return sum;
+}
+
+// A queue of functions that own what they use.
+static int queued() {
+    std::mutex lock;
+    std::condition_variable filled;
+    std::deque<std::function<int()>> queue;
+    bool is_over = false;
+    int sum = 0;
+    std::thread worker([&] {
+        for (;;) {
+            std::function<int()> job;
+            {
+                std::unique_lock<std::mutex> guard(lock);
+                filled.wait(guard, [&] { return is_over || !queue.empty(); });
+                if (queue.empty()) return;
+                job = std::move(queue.front());
+                queue.pop_front();
+            }
+            sum += job();
+        }
+    });
+    for (int i = 0; i < 4; i++) {
+        auto node = std::make_shared<Node>(i);
+        std::lock_guard<std::mutex> guard(lock);
+        queue.push_back([node] { return node->value; });
+        filled.notify_one();
+    }
+    {
+        std::lock_guard<std::mutex> guard(lock);
+        is_over = true;
+        filled.notify_one();
+    }
+    worker.join();
+    return sum;
+}
+
+int main() {
+    std::printf("%d %zu %d %d\n", lists(), counted(), promised(), queued());
+    return 0;
+}
