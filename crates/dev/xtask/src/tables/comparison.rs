@@ -1,9 +1,8 @@
 //! What do ThreadSanitizer, Helgrind and reweave say of the programs in `examples/`?
 //!
 //! Each program, with its fault and corrected, is built by gcc and run under each tool with its own
-//! settings. None of the faults happens in an ordinary run. The other tools watch three runs each,
-//! and the most that one of them reports counts; reweave looks at one. Where a tool is not installed
-//! the table says so.
+//! settings. The other tools watch three runs each, and the most that one of them reports counts; reweave looks at
+//! one. Runs that stand still are ended after some seconds. Where a tool is not installed the table says so.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -19,20 +18,25 @@ use super::machine;
 const HEAD: &str = "\
 # What other tools say of the examples
 
-The C and C++ programs of [examples](../../examples/README.md), with their faults and corrected. Each fault is one that did not happen in
-the runs at hand. The others watched three runs of each program, with their usual settings; `reweave check` looked at one recorded
+The C and C++ programs of [examples](../../examples/README.md), with their faults and corrected. The faults of most did not happen in
+the runs at hand; those of the last four before `clean` show in every run, and two of these stand still. The others watched three runs of each program, with their usual settings; `reweave check` looked at one recorded
 run (`--with determinism` for `nondeterministic`). Made by `cargo build -p reweave-cli && cargo xtask tables comparison --write`.
 
 - `ThreadSanitizer`: gcc's, `-fsanitize=thread -O1 -g`
 - `Helgrind`: `valgrind --tool=helgrind`
 - a dash: nothing was reported, which is right for a corrected program
+- hangs: the program stood still and was ended after five seconds
 
 ";
 
 const RUNS: usize = 3;
 
+/// When a run that stands still is ended, and how `timeout` says that it did.
+const SECONDS: &str = "5";
+const TIMED_OUT: i32 = 124;
+
 /// What a tool reported, and how often.
-type Counts = Vec<(&'static str, usize)>;
+type Counts = Vec<(String, usize)>;
 
 struct Tool {
     name: &'static str,
@@ -61,6 +65,8 @@ struct Example {
     extension: &'static str,
     compiler: &'static str,
     options: Vec<String>,
+    /// How it is recorded.
+    record: Vec<String>,
     kinds: Vec<String>,
     has_twin: bool,
 }
@@ -96,7 +102,7 @@ fn cell(tool: &Tool, place: &Place, example: &Example, name: &str) -> anyhow::Re
     }
     let counts = (tool.look)(place, example, name)?;
     let reported = counts.iter().filter(|(_, count)| *count > 0).map(|(what, count)| match count {
-        1 => (*what).to_owned(),
+        1 => what.clone(),
         _ => format!("{count} {what}s"),
     });
     let reported: Vec<String> = reported.collect();
@@ -124,12 +130,13 @@ fn examples(sources: &Path) -> anyhow::Result<Vec<Example>> {
                 _ => return None,
             };
             let findings = entry["findings"].as_array()?.iter();
-            let options = entry["options"].as_array().into_iter().flatten();
+            let words = |list: &Value| list.as_array().into_iter().flatten().map(text).collect();
             Some(Example {
                 name: text(&entry["name"]),
                 extension,
                 compiler,
-                options: options.map(text).collect(),
+                options: words(&entry["options"]),
+                record: words(&entry["record"]),
                 kinds: findings.map(|finding| text(&finding["kind"])).collect(),
                 has_twin: entry["twin"] != Value::Bool(false),
             })
@@ -160,37 +167,63 @@ impl Place {
         output.with_context(|| format!("cannot run {}", words[0]))
     }
 
-    /// The most often that each of `marks` stands in what three runs of `words` say.
-    fn count(&self, words: &[&str], marks: [(&'static str, &str); 2]) -> anyhow::Result<Counts> {
-        let mut counts = marks.map(|(what, _)| (what, 0));
+    /// The most often that `reports` finds each thing in what three runs of `words` say.
+    fn count(&self, words: &[&str], reports: fn(&str) -> Vec<String>) -> anyhow::Result<Counts> {
+        let mut counts: Counts = Vec::new();
         for _ in 0..RUNS {
-            let said = self.run(words)?.stderr;
-            let said = String::from_utf8_lossy(&said);
-            for (count, (_, mark)) in counts.iter_mut().zip(marks) {
-                count.1 = count.1.max(said.matches(mark).count());
+            let output = self.run(&[&["timeout", SECONDS], words].concat())?;
+            let mut found = reports(&String::from_utf8_lossy(&output.stderr));
+            if output.status.code() == Some(TIMED_OUT) {
+                found.push("hangs".to_owned());
+            }
+            for what in &found {
+                let count = found.iter().filter(|other| *other == what).count();
+                match counts.iter_mut().find(|(name, _)| name == what) {
+                    Some((_, most)) => *most = count.max(*most),
+                    None => counts.push((what.clone(), count)),
+                }
             }
         }
-        Ok(counts.to_vec())
+        Ok(counts)
     }
 }
 
 fn thread_sanitizer(place: &Place, example: &Example, name: &str) -> anyhow::Result<Counts> {
     let mut compiler = Command::new(example.compiler);
     place.build(compiler.arg("-fsanitize=thread"), name, example, "sanitized")?;
-    let marks = [
-        ("race", "WARNING: ThreadSanitizer: data race"),
-        ("lock order", "WARNING: ThreadSanitizer: lock-order-inversion"),
-    ];
     // Its memory map does not bear every layout that the kernel picks.
     let is_there = Command::new("setarch").arg("--version").output().is_ok();
     let words = if is_there { vec!["setarch", "-R", "./sanitized"] } else { vec!["./sanitized"] };
-    place.count(&words, marks)
+    place.count(&words, |said| {
+        let reports = said.split("WARNING: ThreadSanitizer: ").skip(1);
+        let names = reports.map(|report| report.split(" (").next().unwrap_or_default());
+        let short = |name: &str| match name {
+            "data race" => "race".to_owned(),
+            "lock-order-inversion" => "lock order".to_owned(),
+            name => name.to_owned(),
+        };
+        names.map(short).collect()
+    })
 }
+
+/// What Helgrind says, and what the table calls it.
+const HELGRIND: [(&str, &str); 6] = [
+    ("Possible data race", "race"),
+    ("lock order \"", "lock order"),
+    ("Attempt to re-lock a non-recursive lock", "double lock"),
+    ("unlocked lock at", "unlock by another thread"),
+    ("of a locked mutex", "destroy of a locked mutex"),
+    ("associated lock is not held", "notify without the lock"),
+];
 
 fn helgrind(place: &Place, example: &Example, name: &str) -> anyhow::Result<Counts> {
     place.build(&mut Command::new(example.compiler), name, example, "plain")?;
-    let marks = [("race", "Possible data race"), ("lock order", "lock order \"")];
-    place.count(&["valgrind", "--tool=helgrind", "./plain"], marks)
+    place.count(&["valgrind", "--tool=helgrind", "./plain"], |said| {
+        let found = HELGRIND.iter().flat_map(|&(mark, what)| {
+            std::iter::repeat_n(what.to_owned(), said.matches(mark).count())
+        });
+        found.collect()
+    })
 }
 
 fn reweave(place: &Place, example: &Example, name: &str) -> anyhow::Result<Counts> {
@@ -198,12 +231,19 @@ fn reweave(place: &Place, example: &Example, name: &str) -> anyhow::Result<Count
     let word = if example.extension == "c" { "cc" } else { "c++" };
     place.build(compiler.args([word, example.compiler]), name, example, "recorded")?;
     let reweave = place.reweave.to_string_lossy();
-    place.run(&[&reweave, "record", "-o", "run.rwt", "--", "./recorded"])?;
+    let mut words = vec![&*reweave, "record", "-o", "run.rwt"];
+    words.extend(example.record.iter().map(String::as_str));
+    place.run(&[&words[..], &["--", "./recorded"]].concat())?;
     let mut words = vec![&*reweave, "check", "--format", "json", "run.rwt"];
     words.extend(example.options.iter().map(String::as_str));
     let report: Value = serde_json::from_slice(&place.run(&words)?.stdout)?;
     let findings = report["findings"].as_array().context("a report has findings")?;
-    let kinds = ["race", "deadlock", "atomicity", "nondeterminism"];
-    let count = |kind: &str| findings.iter().filter(|it| it["kind"] == kind).count();
-    Ok(kinds.map(|kind| (kind, count(kind))).to_vec())
+    let mut counts: Counts = Vec::new();
+    for kind in findings.iter().filter_map(|finding| finding["kind"].as_str()) {
+        match counts.iter_mut().find(|(name, _)| name == kind) {
+            Some((_, count)) => *count += 1,
+            None => counts.push((kind.to_owned(), 1)),
+        }
+    }
+    Ok(counts)
 }

@@ -1,0 +1,33 @@
+/* missing_post.c, fixed: every permit that is taken is posted again. */
+#include <pthread.h>
+#include <semaphore.h>
+#include <stdio.h>
+#include <unistd.h>
+
+static sem_t permits;
+static int blocks;
+
+static void *copy(void *nothing) {
+    sem_wait(&permits);
+    blocks = 8;
+    sem_post(&permits);
+    return nothing;
+}
+
+static void *check(void *nothing) {
+    usleep(20000); /* the copy comes first */
+    sem_wait(&permits);
+    sem_post(&permits);
+    return nothing;
+}
+
+int main(void) {
+    pthread_t copier, checker;
+    sem_init(&permits, 0, 1);
+    pthread_create(&copier, NULL, copy, NULL);
+    pthread_create(&checker, NULL, check, NULL);
+    pthread_join(copier, NULL);
+    pthread_join(checker, NULL);
+    printf("%d blocks\n", blocks);
+    return 0;
+}
