@@ -353,7 +353,7 @@ pub mod rare {
         pure stpncpy(to, from, room) [text_within(from, room)] always done => writes(to, room);
         pure memccpy(to, from, byte, size) []
             always end => reads(from, copied(to, end, size)), writes(to, copied(to, end, size));
-        pure swab(from, to, size) [reads(from, size)] always done => writes(to, size);
+        pure swab(from, to, size) [reads(from, swapped(size))] always done => writes(to, swapped(size));
         pure [wcsxfrm](to, from, room) [wide(from)] always size => converts(to, WIDE, size, room);
         pure [wcsxfrm_l __wcsxfrm_l](to, from, room, locale) [wide(from)]
             always size => converts(to, WIDE, size, room);
@@ -541,6 +541,11 @@ pub mod rare {
             zero done => writes_record((to, GROUP), (texts, room), result);
         calls fgetgrent_r(stream, to, texts, room, result) []
             zero done => writes_record((to, GROUP), (texts, room), result);
+    }
+
+    /// How many bytes are swapped in pairs: none of a negative number.
+    const fn swapped(size: usize) -> usize {
+        if size as isize > 0 { size & !1 } else { 0 }
     }
 
     /// How many bytes were copied to `to`, if what was looked for ends at `end`, or nowhere.

@@ -287,6 +287,9 @@ interceptors! {
             return INVALID;
         }
         let entry = log::enter(thread::caller());
+        if let Some(entry) = &entry {
+            entry.note_unsafe_call();
+        }
         let place = allocator::memalign(alignment, size);
         if place == 0 {
             return NO_MEMORY;

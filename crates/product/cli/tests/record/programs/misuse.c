@@ -137,8 +137,15 @@ static void interrupted(void) {
 static void handle_awaited(int signal) { puts("signal"); }
 
 static void awaited(void) {
+    sigset_t signals;
     signal(SIGUSR1, handle_awaited);
     raise(SIGUSR1);
+    pthread_kill(pthread_self(), SIGUSR1);
+    sigemptyset(&signals);
+    sigaddset(&signals, SIGUSR1);
+    pthread_sigmask(SIG_BLOCK, &signals, NULL);
+    kill(getpid(), SIGUSR1);
+    pthread_sigmask(SIG_UNBLOCK, &signals, NULL);
 }
 
 int main(int count, char **words) {
