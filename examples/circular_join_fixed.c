@@ -11,7 +11,7 @@ static void *await_next(void *number) {
 }
 
 int main(void) {
-    int numbers[] = {0, 1, 2};
+    static int numbers[] = {0, 1, 2};
     sem_init(&started, 0, 0);
     for (int i = 0; i < 3; i++)
         pthread_create(&threads[i], NULL, await_next, &numbers[i]);
