@@ -124,6 +124,16 @@ pub struct Summary {
     pub is_cut_short: bool,
 }
 
+impl Summary {
+    /// Whether any of what was left out as impossible may have ordered threads.
+    #[must_use]
+    pub fn lacks_synchronization(&self) -> bool {
+        const HARMLESS: [Impossible; 2] =
+            ["end of an object that is not live", "end of a block that did not begin"];
+        self.impossible.keys().any(|what| !HARMLESS.contains(what))
+    }
+}
+
 /// Which accesses to memory are kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kept<'a> {
@@ -176,6 +186,8 @@ struct Thread {
     blocks: Vec<reweave_trace::BlockId>,
     /// What it did last.
     last_event: Option<EventId>,
+    /// Whether the trace says that synchronization may be missing before what it does next.
+    is_doubted: bool,
 }
 
 /// What is to be said of the wait of `event` which begins with `op`: that it does not last for ever, or is not
@@ -314,6 +326,9 @@ impl Pass<'_> {
     ) -> io::Result<()> {
         let place = self.summary.recorded;
         self.summary.recorded += 1;
+        if self.summary.lacks_synchronization() {
+            self.doubt(number, &event)?;
+        }
         if self.assumed.is_empty() {
             return self.step_within(ahead, number, event, place);
         }
@@ -333,6 +348,20 @@ impl Pass<'_> {
             self.assume(number, &event, release, channel)?;
         }
         Ok(())
+    }
+
+    /// Synchronization was left out, so it is not known what a thread does from here on comes after: as if
+    /// it read what an unknown thread wrote, which no schedule proves anything beyond.
+    fn doubt(&mut self, number: u32, event: &Event) -> io::Result<()> {
+        let (place, thread) = (self.thread(number), self.thread_id(number));
+        // A thread that waits does nothing before its wait is over.
+        let is_idle =
+            events::has_no_operation(event.kind) || self.rules.monitor.waits_on(thread).is_some();
+        if is_idle || std::mem::replace(&mut self.threads[place].is_doubted, true) {
+            return Ok(());
+        }
+        self.summary.unknown_reads += 1;
+        self.assume(number, event, AccessOp::UnknownRead, 0)
     }
 
     /// Adds what a thread does by the way, at `event`, to what stands for an unseen write.

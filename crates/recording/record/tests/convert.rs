@@ -160,6 +160,70 @@ fn waits_are_woken_by_notifies_and_by_nothing_else() {
 }
 
 #[test]
+fn whoever_may_have_written_unseen_before_it_waited_did_so_before_the_wait() {
+    let wait = extra(on(Kind::Wait, "ready"), global("m"));
+    let wake = extra(on(Kind::Wake, "ready"), global("m"));
+    let counter = global("counter");
+    let written = Event { order: 0, ..access(Kind::AtomicStore, counter, Some(1)) };
+    let unexplained = Event { order: 2, ..access(Kind::AtomicLoad, counter, Some(7)) };
+    check(
+        &[
+            (0, about(Kind::Fork, 1)),
+            (1, written),
+            (0, on(Kind::Lock, "m")),
+            (0, wait),
+            (0, on(Kind::FutexWait, "ready")),
+            (1, unexplained),
+            (1, on(Kind::Signal, "ready")),
+            (0, on(Kind::FutexAwake, "ready")),
+            (0, wake),
+            (0, on(Kind::Unlock, "m")),
+        ],
+        expect![[r#"
+            main|fork(T1)|a.c:3
+            main|req(m)|a.c:9
+            main|acq(m)|a.c:9
+            main|aw.release(assumed(unseen_code)#1)|a.c:9
+            main|rel(m)|a.c:9
+            main|wait(ready)|a.c:9
+            T1|ar.acquire(assumed(unseen_code)#1)|a.c:7
+            T1|notify(ready)|a.c:9
+            main|wake(ready)|a.c:9
+            main|acq(m)|a.c:9
+            main|rel(m)|a.c:9
+        "#]],
+    );
+}
+
+#[test]
+fn after_synchronization_that_was_left_out_nothing_is_known_of_what_a_thread_saw() {
+    let counter = global("counter");
+    check(
+        &[
+            (0, about(Kind::Fork, 1)),
+            (0, access(Kind::Write, counter, None)),
+            (1, access(Kind::Write, counter, None)),
+            (0, on(Kind::Wake, "ready")),
+            (1, access(Kind::Write, counter, None)),
+            (1, access(Kind::Write, counter, None)),
+            (0, about(Kind::FutexWait, 0)),
+            (0, about(Kind::Join, 1)),
+        ],
+        expect![[r#"
+            main|fork(T1)|a.c:3
+            main|w(counter)|a.c:7
+            T1|w(counter)|a.c:7
+            T1|r?(assumed(unseen_code)#0)|a.c:7
+            T1|w(counter)|a.c:7
+            T1|w(counter)|a.c:7
+            main|r?(assumed(unseen_code)#0)|a.c:3
+            main|join(T1)|a.c:3
+            left out 1: wake without a wait
+        "#]],
+    );
+}
+
+#[test]
 fn globals_that_are_asked_for_are_kept_whoever_uses_them() {
     let (counter, ready) = (global("counter"), global("ready"));
     let events = [
@@ -277,8 +341,10 @@ fn what_cannot_have_happened_is_left_out_and_counted() {
             (1, on(Kind::Lock, "m")),
         ],
         expect![[r#"
+            main|r?(assumed(unseen_code)#0)|a.c:9
             main|req(m)|a.c:9
             main|acq(m)|a.c:9
+            T1|r?(assumed(unseen_code)#0)|a.c:9
             T1|req(m)|a.c:9
             main|req(m)|a.c:9
             main|join(T1)|a.c:3
@@ -404,7 +470,9 @@ fn barriers_semaphores_and_blocks() {
         expect![[r#"
             main|fork(T1)|a.c:3
             main|arrive(m)|a.c:9
+            T1|r?(assumed(unseen_code)#0)|a.c:9
             T1|arrive(m)|a.c:9
+            main|r?(assumed(unseen_code)#0)|a.c:9
             main|depart(m)|a.c:9
             T1|depart(m)|a.c:9
             main|post(ready)|a.c:9

@@ -240,10 +240,6 @@ fn reject_unforked(summary: &Summary) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Events that can be dropped without affecting findings.
-const HARMLESS: [&str; 2] =
-    ["end of an object that is not live", "end of a block that did not begin"];
-
 fn report(path: &Path, recording: &Recording, summary: &Summary, followed: &Followed, limit: u64) {
     let run = &followed.run;
     if recording.events >= limit {
@@ -257,7 +253,7 @@ fn report(path: &Path, recording: &Recording, summary: &Summary, followed: &Foll
         say("reweave: saved the start of the run; the rest was dropped, to stop at once");
     }
     for (what, count) in &summary.impossible {
-        say(&format!("reweave: dropped {count} inconsistent events: {what}"));
+        say(&format!("reweave: left out {}: {what}", counted(*count, "inconsistent event")));
     }
     for name in &summary.missing {
         say(&format!("reweave: no access to a global variable `{name}` was recorded (`--keep`)"));
@@ -288,10 +284,10 @@ fn report(path: &Path, recording: &Recording, summary: &Summary, followed: &Foll
         );
     }
     say(&format!("reweave: next: reweave check {}", quoted(&path.display().to_string())));
-    if summary.impossible.keys().any(|what| !HARMLESS.contains(what)) {
+    if summary.lacks_synchronization() {
         say(
-            "reweave: warning: dropped events include synchronisation, so findings may be wrong, even with \
-             a schedule; check them with `reweave confirm`",
+            "reweave: warning: what was left out may have ordered threads, so nothing that comes after it is \
+             proven",
         );
     }
 }

@@ -681,7 +681,6 @@ impl Pass<'_> {
     /// next comes after what was done before. Says whether somebody held it.
     fn hand_over(&mut self, current: &mut Current, lock: LockId) -> io::Result<bool> {
         let Some(holder) = self.exclusive_holder(lock) else { return Ok(false) };
-        self.refuse("release of a lock that its thread does not hold");
         let name = format!("{}.handed_over", self.sink.names().locks.name(lock));
         let vars = &mut self.sink.names().vars;
         let var = fresh(vars, self.memory.var_uses(), &name);
@@ -777,7 +776,7 @@ impl Pass<'_> {
 }
 
 /// Whether events of this kind are no operations of the trace.
-const fn has_no_operation(kind: Kind) -> bool {
+pub const fn has_no_operation(kind: Kind) -> bool {
     // Those of OpenMP became forks, joins and barriers; lock recognition made atomic accesses of
     // parking and of what is done once.
     kind.is_openmp()

@@ -507,6 +507,9 @@ const fn is_operation(kind: Kind) -> bool {
             | Kind::Escaped
             | Kind::Argument
             | Kind::Detach
+            // A wait on a condition that is made of a futex: the thread does nothing before it ends.
+            | Kind::FutexWait
+            | Kind::FutexAwake
     )
 }
 
