@@ -60,3 +60,18 @@ fn what_ends_with_its_last_user_is_not_used_after_that() {
         }
     }
 }
+
+#[test]
+fn handles_that_live_again_are_others() {
+    for compiler in compilers("c") {
+        let folder = Workshop::with(&["lives_again.c"]);
+        for options in [&["-O0"][..], &["-O2"], &["-O2", "-static"]] {
+            folder.build("lives_again.c", compiler, options);
+            for (mode, seed) in [("serial", "1"), ("serial", "2"), ("free", "1")] {
+                let case = format!("{compiler} {options:?} {mode} {seed}");
+                folder.record(&["--mode", mode, "--seed", seed], &["lives_again"]).must_be_whole();
+                assert_eq!(folder.findings(), [] as [&str; 0], "{case}");
+            }
+        }
+    }
+}
