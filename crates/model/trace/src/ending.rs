@@ -110,11 +110,13 @@ pub enum MisuseKind {
     UseClosed,
     /// A handler of a signal calls what is not safe there.
     UnsafeInHandler,
+    /// Memory is accessed that was freed.
+    UseFreed,
 }
 
 impl MisuseKind {
     /// Every kind, by its number in files.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::ReleaseNotHeld,
         Self::ReleaseOfOthers,
         Self::DestroyHeld,
@@ -124,6 +126,7 @@ impl MisuseKind {
         Self::UseDestroyed,
         Self::UseClosed,
         Self::UnsafeInHandler,
+        Self::UseFreed,
     ];
 
     /// How formats spell it.
@@ -139,6 +142,7 @@ impl MisuseKind {
             Self::UseDestroyed => "use-destroyed",
             Self::UseClosed => "use-closed",
             Self::UnsafeInHandler => "unsafe-in-handler",
+            Self::UseFreed => "use-freed",
         }
     }
 

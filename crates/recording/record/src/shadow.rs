@@ -18,6 +18,7 @@
 //! whole in the same way, and 32 per kept lifetime, of one word or of many. An access costs one look
 //! into a table, a long one a look for every page.
 
+mod blocks;
 mod cells;
 
 use std::collections::BTreeMap;
@@ -26,6 +27,7 @@ use std::ops::Range;
 use reweave_base::FxHashMap;
 use reweave_runtime::wire::{Event, Kind, flag};
 
+pub use blocks::{Block, Blocks, Change};
 pub use cells::{Cell, Lifetime, ShadowCells};
 
 /// The bytes of a shadow word.
@@ -117,180 +119,6 @@ pub fn drop_within<T>(things: &mut BTreeMap<u64, T>, start: u64, end: u64) {
 #[inline]
 fn split(word: u64) -> (u64, usize) {
     (word / PAGE_WORDS as u64, (word % PAGE_WORDS as u64) as usize)
-}
-
-// Which blocks of allocated memory live now.
-//
-// A block can lose its memory in parts: some pages of a mapping are released, or something else
-// is mapped over them; a thread gets its stack inside memory that was allocated for it. So what
-// lives is *pieces*, each of which knows its block, and a block lives as long as one piece of it
-// does.
-
-/// A block of allocated memory, or a piece of it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Block {
-    /// Its first byte.
-    pub start: u64,
-    /// The byte after its last.
-    pub end: u64,
-    /// Where the whole block began when it was allocated.
-    pub base: u64,
-    /// How many allocations and releases came before that of the whole block.
-    pub time: u64,
-}
-
-/// What an allocation or release did.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Change {
-    /// The block that it allocated.
-    pub born: Option<Block>,
-    /// Pieces of blocks whose memory it ended.
-    pub ended: Vec<Block>,
-    /// All memory that is another from now on besides, whether it was in a block or not: the first
-    /// byte and the one after the last.
-    pub range: Option<(u64, u64)>,
-    /// The blocks whose last piece it released, by the times of their allocations.
-    pub released: Vec<u64>,
-    /// The blocks whose last piece it allocated again, though nothing released it.
-    pub lost: Vec<u64>,
-}
-
-impl Change {
-    /// The memory that is another from now on: the first byte and the one after the last of each part.
-    pub fn renewed(&self) -> impl Iterator<Item = (u64, u64)> {
-        self.ended.iter().map(|piece| (piece.start, piece.end)).chain(self.range)
-    }
-}
-
-/// The blocks that live, and how many allocations and releases there were.
-#[derive(Clone, Debug, Default)]
-pub struct Blocks {
-    /// Pieces, which do not overlap, by where they begin.
-    live: BTreeMap<u64, Block>,
-    /// Blocks that lost a part, by where they began and the times of their allocations.
-    cut: BTreeMap<(u64, u64), Cut>,
-    time: u64,
-}
-
-/// A block that lost a part.
-#[derive(Clone, Copy, Debug)]
-struct Cut {
-    pieces: usize,
-    /// The byte after the last of the whole block.
-    end: u64,
-}
-
-impl Blocks {
-    /// How many allocations and releases came so far: the time by which lifetimes are named.
-    #[inline]
-    #[must_use]
-    pub const fn time(&self) -> u64 {
-        self.time
-    }
-
-    /// Takes note of `event` if it is an allocation or a release.
-    #[inline]
-    pub fn step(&mut self, event: &Event) -> Option<Change> {
-        let length = event.extra.unwrap_or(0);
-        match event.kind {
-            Kind::Alloc => Some(self.allocate(event.address, length)),
-            Kind::Free if length == 0 => Some(self.release_block(event.address, event.value)),
-            Kind::Free => Some(self.release_range(event.address, length)),
-            _ => None,
-        }
-    }
-
-    fn allocate(&mut self, start: u64, size: u64) -> Change {
-        let time = self.time;
-        self.time += 1;
-        let end = start.saturating_add(size);
-        if start == end {
-            return Change::default();
-        }
-        let (ended, lost) = self.clear(start, end);
-        let block = Block { start, end, base: start, time };
-        self.live.insert(start, block);
-        Change { born: Some(block), ended, range: Some((start, end)), lost, ..Change::default() }
-    }
-
-    fn release_range(&mut self, start: u64, size: u64) -> Change {
-        self.time += 1;
-        let end = start.saturating_add(size);
-        if start == end {
-            return Change::default();
-        }
-        let (ended, released) = self.clear(start, end);
-        Change { ended, range: Some((start, end)), released, ..Change::default() }
-    }
-
-    /// Releases what is left of the block that was allocated at `base`: if there are several, the
-    /// last one. If nobody saw that it was allocated, its `size` may be known.
-    fn release_block(&mut self, base: u64, size: Option<u64>) -> Change {
-        self.time += 1;
-        let first = self.live.get(&base).filter(|piece| piece.base == base);
-        let whole = first.map(|piece| (piece.time, piece.end));
-        let cut = self.cut.range((base, 0)..=(base, u64::MAX)).next_back();
-        let cut = cut.map(|(&(_, time), cut)| (time, cut.end));
-        let Some((time, end)) = cut.max(whole) else {
-            let range = size.map(|size| (base, base.saturating_add(size)));
-            return Change { range, ..Change::default() };
-        };
-        self.cut.remove(&(base, time));
-        let pieces = self.live.range(base..end).map(|(_, &piece)| piece);
-        let ended: Vec<Block> = pieces.filter(|piece| piece.time == time).collect();
-        for piece in &ended {
-            self.live.remove(&piece.start);
-        }
-        Change { ended, released: vec![time], ..Change::default() }
-    }
-
-    /// Takes the memory from `start` to `end` from all blocks: the pieces that it was, and the
-    /// blocks of which nothing is left.
-    fn clear(&mut self, start: u64, end: u64) -> (Vec<Block>, Vec<u64>) {
-        let overlaps = |piece: &Block| piece.start < end && start < piece.end;
-        // At most one piece that begins before reaches into this memory.
-        let before = self.live.range(..start).next_back().map(|(_, &piece)| piece);
-        let within = self.live.range(start..end).map(|(_, &piece)| piece);
-        let mut pieces: Vec<Block> = before.into_iter().filter(overlaps).chain(within).collect();
-        let mut over = Vec::new();
-        for piece in &mut pieces {
-            self.live.remove(&piece.start);
-            let left = Block { end: start.max(piece.start), ..*piece };
-            let right = Block { start: end.min(piece.end), ..*piece };
-            let rests = [left, right].into_iter().filter(|rest| rest.start < rest.end);
-            let count = rests.clone().count();
-            self.live.extend(rests.map(|rest| (rest.start, rest)));
-            if self.count_pieces(*piece, count) == 0 {
-                over.push(piece.time);
-            }
-            (piece.start, piece.end) = (piece.start.max(start), piece.end.min(end));
-        }
-        (pieces, over)
-    }
-
-    /// How many pieces are left of the block of `piece`, of which `count` are left.
-    fn count_pieces(&mut self, piece: Block, count: usize) -> usize {
-        let key = (piece.base, piece.time);
-        let whole = Cut { pieces: 1, end: piece.end };
-        let mut cut = self.cut.remove(&key).unwrap_or(whole);
-        cut.pieces = cut.pieces - 1 + count;
-        if cut.pieces > 0 {
-            self.cut.insert(key, cut);
-        }
-        cut.pieces
-    }
-
-    /// The live piece that holds `address`.
-    #[must_use]
-    pub fn holding(&self, address: u64) -> Option<Block> {
-        let (_, &piece) = self.live.range(..=address).next_back()?;
-        (address < piece.end).then_some(piece)
-    }
-
-    /// All live pieces, by address.
-    pub fn live(&self) -> impl Iterator<Item = Block> {
-        self.live.values().copied()
-    }
 }
 
 // Which accesses come before which in every run: by fork, join and the order within threads.
@@ -542,7 +370,7 @@ impl Sets {
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 struct ShadowWord {
     /// The time of the first access, which has 48 bits; eight bits for cuts, of which the first is
-    /// not used; flags.
+    /// not used; flags. Of a word that was freed and not accessed since: when that was.
     first: u64,
     last: Last,
 }
@@ -554,6 +382,8 @@ impl ShadowWord {
     const BEGINS: u64 = 4;
     /// An access ends with its last byte.
     const ENDS: u64 = 8;
+    /// It was accessed, then freed, and neither allocated nor accessed since.
+    const IS_FREED: u64 = 16;
     const CUTS: u32 = 8;
     /// What keeps it from being one cell with words on both sides.
     const BORDERS: u64 = Self::BEGINS | Self::ENDS | 0xff << Self::CUTS;
@@ -572,6 +402,12 @@ impl ShadowWord {
 
     const fn start(self) -> u64 {
         self.first >> Self::START
+    }
+
+    /// What is left of it when it is freed at `time`.
+    const fn freed(self, time: u64) -> Self {
+        let first = if self.is(Self::IS_KNOWN) { time << Self::START | Self::IS_FREED } else { 0 };
+        Self { first, last: Last { write: 0, reads: 0 } }
     }
 
     /// Whether this word and the one after it, of which `next` is known, are one cell.
@@ -596,6 +432,8 @@ struct Touch {
     segment: u32,
     writes: bool,
     keeps_all: bool,
+    /// Whether it frees a block, and what it frees is to be known as freed later.
+    remembers: bool,
 }
 
 /// The borders that `access` has in `word`, or before or after it, of whose bytes it covers those
@@ -670,24 +508,26 @@ impl Page {
     }
 
     /// Ends the lifetimes of the words from `from` up to `to`, of which some are in this page;
-    /// gives them to `ended`.
+    /// gives them to `ended`. What `remembers` it can tell later that it was freed.
     fn end(
         &mut self,
         (from, to): (u64, u64),
+        remembers: bool,
         freed: &mut impl FnMut(ShadowWord) -> ShadowWord,
         ended: &mut Ended<impl FnMut(Lifetime)>,
     ) {
         let base = self.number * PAGE_WORDS as u64;
         let (from, to) = (from.max(base), to.min(base + PAGE_WORDS as u64));
         let is_all = to - from == PAGE_WORDS as u64;
-        if self.words.is_none() && !is_all && self.whole.is(ShadowWord::IS_KNOWN) {
+        if self.words.is_none() && !is_all && self.whole.first != 0 {
             self.split();
         }
         match &mut self.words {
             Some(words) => {
                 for word in from..to {
-                    let known = std::mem::take(&mut words[(word - base) as usize]);
-                    ended.add(word, 1, freed(known));
+                    let known = &mut words[(word - base) as usize];
+                    let left = if remembers { known.freed(ended.time) } else { Default::default() };
+                    ended.add(word, 1, freed(std::mem::replace(known, left)));
                 }
             }
             None if self.whole.is(ShadowWord::IS_KNOWN) => {
@@ -699,7 +539,7 @@ impl Page {
             }
             None => {}
         }
-        if is_all {
+        if is_all && !(remembers && self.words.is_some()) {
             *self = Self::new(self.number);
         }
     }
@@ -782,7 +622,12 @@ pub struct SharingAnalysis {
     segments: Segments,
     sets: Sets,
     keeps_all: bool,
+    use_of_freed: Option<u64>,
 }
+
+/// A block of this size or more may be given back to the system when it is freed, and that may use its
+/// addresses for something else out of sight.
+pub const FREED_BYTES_MAX: u64 = 128 << 10;
 
 /// So many pages get an entry for each word before we look which need it.
 const CUTS_MIN: usize = 4096;
@@ -803,6 +648,7 @@ impl SharingAnalysis {
                 segment: self.segments.of(thread),
                 writes: access.writes,
                 keeps_all: self.keeps_all,
+                remembers: false,
             };
             for part in access.parts() {
                 if part.is_page() {
@@ -820,13 +666,49 @@ impl SharingAnalysis {
                 segment: self.segments.of(thread),
                 writes: true,
                 keeps_all: self.keeps_all,
+                remembers: false,
             });
-            self.end_lifetimes(&change, free);
+            let is_seen = event.kind == Kind::Free && event.flags & flag::ASSUMED == 0;
+            self.end_lifetimes(&change, free, is_seen && event.extra.is_none());
             return Some(change);
+        } else if event.is_hidden_alloc() {
+            let end = event.address.saturating_add(event.extra.unwrap_or(0));
+            if event.address < end {
+                self.forget_freed(event.address, end);
+            }
         } else {
             self.segments.step(thread, event);
         }
         None
+    }
+
+    /// How many allocations and releases came so far.
+    pub const fn time(&self) -> u64 {
+        self.blocks.time()
+    }
+
+    /// When memory was freed that the last event accessed all the same.
+    pub const fn take_use_of_freed(&mut self) -> Option<u64> {
+        self.use_of_freed.take()
+    }
+
+    /// What was freed from `start` up to `end` may be something else by now.
+    fn forget_freed(&mut self, start: u64, end: u64) {
+        let access = Access { start, end, writes: true, is_atomic: false };
+        // Whoever asks forgets everything where a larger block was allocated.
+        for (word, ..) in access.words().take((FREED_BYTES_MAX / WORD_BYTES) as usize) {
+            let (number, place) = split(word);
+            let Some(&page) = self.places.get(&number) else { continue };
+            let page = &mut self.pages[page];
+            if page.words.is_none() && page.whole.is(ShadowWord::IS_FREED) {
+                page.split();
+            }
+            if let Some(words) = &mut page.words
+                && words[place].is(ShadowWord::IS_FREED)
+            {
+                words[place] = ShadowWord::default();
+            }
+        }
     }
 
     #[inline]
@@ -835,7 +717,11 @@ impl SharingAnalysis {
         let page = self.page(number);
         let (segments, sets) = (&self.segments, &mut self.sets);
         if let Some(words) = &mut self.pages[page].words {
-            words[place] = touch.of(words[place], borders, segments, sets);
+            let before = words[place];
+            words[place] = touch.of(before, borders, segments, sets);
+            if before.is(ShadowWord::IS_FREED) {
+                self.use_of_freed = Some(before.start());
+            }
             return;
         }
         let before = self.pages[page].whole;
@@ -910,9 +796,12 @@ impl SharingAnalysis {
         }
     }
 
-    fn end_lifetimes(&mut self, change: &Change, free: Option<Touch>) {
+    /// Ends what `change` ended, perhaps by a `free`: if that `is_of_block`, who uses it later is noted.
+    fn end_lifetimes(&mut self, change: &Change, free: Option<Touch>, is_of_block: bool) {
         let end = self.blocks.time() - 1;
         for piece in &change.ended {
+            let remembers = is_of_block && piece.end - piece.start < FREED_BYTES_MAX;
+            let free = free.map(|free| Touch { remembers, ..free });
             self.end_memory((piece.start, piece.end), Some(piece.time), end, free);
         }
         if let Some(range) = change.range {
@@ -931,6 +820,7 @@ impl SharingAnalysis {
     ) {
         let (from, to) = (start / WORD_BYTES, (end - 1) / WORD_BYTES + 1);
         let (first, last) = (split(from).0, split(to - 1).0);
+        let remembers = free.is_some_and(|free| free.remembers);
         let (segments, sets) = (&self.segments, &mut self.sets);
         let mut freed = |known: ShadowWord| match free {
             Some(free) if known.is(ShadowWord::IS_KNOWN) => free.of(known, 0, segments, sets),
@@ -947,11 +837,13 @@ impl SharingAnalysis {
                 self.pages.iter_mut().filter(|page| (first..=last).contains(&page.number));
             let mut touched: Vec<&mut Page> = touched.collect();
             touched.sort_unstable_by_key(|page| page.number);
-            touched.into_iter().for_each(|page| page.end((from, to), &mut freed, &mut ended));
+            for page in touched {
+                page.end((from, to), remembers, &mut freed, &mut ended);
+            }
         } else {
             for number in first..=last {
                 if let Some(&place) = self.places.get(&number) {
-                    self.pages[place].end((from, to), &mut freed, &mut ended);
+                    self.pages[place].end((from, to), remembers, &mut freed, &mut ended);
                 }
             }
         }

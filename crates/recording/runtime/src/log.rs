@@ -6,7 +6,7 @@
 
 use core::sync::atomic::{AtomicU64, Ordering, compiler_fence};
 
-use crate::interceptors::{libraries, objects, program};
+use crate::interceptors::{libraries, memory, objects, program};
 use crate::predict::{self, SECOND_HALF, Slot};
 use crate::shared::{RING_HEADER_BYTES, Ring, file_bytes};
 use crate::thread::{self, Overwritten, Thread};
@@ -220,6 +220,9 @@ unsafe fn enter_by(
         libraries::resume(thread, code);
     }
     let entry = Entry { thread, code };
+    if memory::HAS_HIDDEN.load(Ordering::Relaxed) {
+        memory::log_hidden(&entry);
+    }
     program::look_for_objects(&entry);
     Some(entry)
 }

@@ -391,7 +391,9 @@ kinds! {
     /// handler is about to call what must not be called there. No plan counts it.
     Interrupted,
     /// A call of a library that was not rebuilt had the argument `address`, perhaps an object: the
-    /// library may have read what is there by now. No plan counts it.
+    /// library may have read what is there by now. No plan counts it. If there is an `extra`: so many bytes at
+    /// `address` were allocated out of sight since the last event that is no access, within a call that is
+    /// intercepted or by a library of OpenMP; with an `extra` of 0, other memory too.
     Argument,
     /// Nobody is to join thread number `address`; if there is an `extra`, it is to end instead. No plan
     /// counts it.
@@ -477,6 +479,12 @@ impl Event {
             extra: None,
             value: None,
         }
+    }
+
+    /// Whether memory was allocated out of sight.
+    #[must_use]
+    pub const fn is_hidden_alloc(&self) -> bool {
+        matches!(self.kind, Kind::Argument) && self.extra.is_some()
     }
 
     /// Whether a lock is asked for that was destroyed.

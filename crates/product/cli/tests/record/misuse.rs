@@ -3,13 +3,14 @@
 use super::harness::{Workshop, compilers};
 
 /// How they are misused, and what is said of it.
-const WAYS: [(&str, &str); 9] = [
+const WAYS: [(&str, &str); 10] = [
     ("free", "main releases mutex, which nobody holds at misuse.c:32"),
     ("other", "T1 releases mutex, which main holds at misuse.c:19"),
     ("destroy", "which main holds at misuse.c:52"),
     ("wait", "main waits with mutex, which nobody holds at misuse.c:58"),
     ("leak", "main creates T1, which ends and is neither joined nor detached at misuse.c:64"),
     ("twice", "main frees memory that T1 has freed at misuse.c:81"),
+    ("early", "main reads memory that T1 has freed at misuse.c:144"),
     ("destroyed", "which T1 has destroyed at misuse.c:109"),
     ("closed", "which T1 has closed at misuse.c:113"),
     (
@@ -35,6 +36,18 @@ fn misuse_is_reported_where_it_happened() {
                 let shown = String::from_utf8_lossy(&shown);
                 assert!(shown.contains(said), "{case}: {shown}");
             }
+        }
+    }
+}
+
+#[test]
+fn memory_that_the_c_library_allocates_again_is_not_freed() {
+    for compiler in compilers("c") {
+        let folder = Workshop::with(&["reused_memory.c"]);
+        for level in ["-O0", "-O2"] {
+            folder.build("reused_memory.c", compiler, &[level]);
+            folder.record(&[], &["reused_memory"]).must_be_whole();
+            assert_eq!(folder.findings(), [] as [&str; 0], "{compiler} {level}");
         }
     }
 }

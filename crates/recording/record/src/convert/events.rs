@@ -113,6 +113,11 @@ impl Pass<'_> {
         let event = current.event;
         let Some(access) = Access::new(&event) else { return Ok(()) };
         let time = self.memory.blocks.time();
+        if let Some(freed) = self.first_pass.freed_before_use(current.place)
+            && !is_within(&self.memory.benign, access.start)
+        {
+            self.use_of_freed(current, freed)?;
+        }
         if !self.memory.published.is_empty() {
             self.come_after_publication(current, access.start)?;
         }
@@ -234,6 +239,7 @@ impl Pass<'_> {
 
     /// An allocation or a release.
     fn change_blocks(&mut self, current: &mut Current) -> io::Result<()> {
+        let time = self.memory.blocks.time();
         let Some(change) = self.memory.blocks.step(&current.event) else { return Ok(()) };
         let pieces = change.ended.iter().map(|piece| (piece.start, piece.end));
         for (start, end) in pieces.chain(change.range) {
@@ -249,6 +255,7 @@ impl Pass<'_> {
             self.misuse_of_freed(current)?;
         }
         // An object ends with the last piece of its block.
+        let mut is_said = false;
         for time in &change.released {
             let count = self.memory.counts.remove(time);
             let Some(object) = self.memory.objects.remove(time) else { continue };
@@ -260,9 +267,17 @@ impl Pass<'_> {
                 // Something has to stand where it was freed first.
                 self.emit(current, Op::Marker(Marker::Branch), None)?;
             }
+            is_said |= is_seen || is_freed_again;
             if is_freed_again {
                 self.misuses.freed(current, self.threads[current.thread].last_event);
             }
+        }
+        if self.first_pass.is_used_later(time) {
+            if !is_said {
+                self.emit(current, Op::Marker(Marker::Branch), None)?;
+            }
+            let event = self.threads[current.thread].last_event;
+            self.misuses.freed_then_used(current, event, time);
         }
         if let Some(block) = change.born
             && (self.first_pass.cells.keeps_block(block.time)

@@ -12,6 +12,7 @@ use reweave_runtime::wire::{Kind, flag};
 use reweave_trace::{EventId, LockId, Marker, Misuse, MisuseKind, Op};
 
 use super::{Current, Pass};
+use crate::shadow::Access;
 
 /// How many are kept: more of them say nothing new.
 const MISUSES_MAX: usize = 1000;
@@ -27,6 +28,8 @@ pub struct Misuses {
     ended: FxHashSet<u32>,
     /// Who freed the memory at an address that is freed again, who destroyed a lock, and at which event.
     freed: FxHashMap<u64, (u32, Option<EventId>)>,
+    /// The same of memory that is accessed later, by when it was freed.
+    freed_then_used: FxHashMap<u64, (u32, Option<EventId>)>,
     destroyed: FxHashMap<u64, (u32, Option<EventId>, LockId)>,
     cancelled: FxHashSet<u32>,
 }
@@ -63,6 +66,11 @@ impl Misuses {
     /// Memory is freed at `event` that will be freed again.
     pub fn freed(&mut self, current: &Current, event: Option<EventId>) {
         self.freed.insert(current.event.address, (current.number, event));
+    }
+
+    /// Memory is freed at `event` and `time` that will be accessed.
+    pub fn freed_then_used(&mut self, current: &Current, event: Option<EventId>, time: u64) {
+        self.freed_then_used.insert(time, (current.number, event));
     }
 
     /// `lock` is destroyed at `event`, if that is known.
@@ -179,6 +187,16 @@ impl Pass<'_> {
         let by = self.thread_id(by);
         let text = format!("frees memory that {} has freed", self.sink.names().threads.name(by));
         self.add_misuse(current, MisuseKind::DoubleFree, other, text)
+    }
+
+    /// A thread accesses memory that was freed at `time`.
+    pub fn use_of_freed(&mut self, current: &mut Current, time: u64) -> io::Result<()> {
+        let Some(&(by, other)) = self.misuses.freed_then_used.get(&time) else { return Ok(()) };
+        let by = self.thread_id(by);
+        let writes = Access::new(&current.event).is_some_and(|access| access.writes);
+        let does = if writes { "writes to" } else { "reads" };
+        let text = format!("{does} memory that {} has freed", self.sink.names().threads.name(by));
+        self.add_misuse(current, MisuseKind::UseFreed, other, text)
     }
 
     /// A handler of a signal is about to call what it must not.

@@ -13,7 +13,9 @@ use super::spins::{self, Spins};
 use super::unseen::{self, Unseen};
 use super::word_locks::{self, WordLocks};
 use crate::event_log::Stream;
-use crate::shadow::{Access, Blocks, Cell, ShadowCells, SharingAnalysis, WORD_BYTES};
+use crate::shadow::{
+    Access, Blocks, Cell, FREED_BYTES_MAX, ShadowCells, SharingAnalysis, WORD_BYTES,
+};
 
 /// How many events [`Ahead`] looks ahead for what a write stored.
 const AHEAD_MAX: usize = 64;
@@ -56,6 +58,60 @@ pub struct FirstPass {
     freed_again: FxHashSet<u64>,
     /// The addresses of locks that were asked for after they had been destroyed.
     used_destroyed: FxHashSet<u64>,
+    freed_uses: FreedUses,
+}
+
+/// Accesses to memory that was freed before.
+///
+/// It may have been allocated again out of sight, which the next event says that is no access.
+#[derive(Debug, Default)]
+struct FreedUses {
+    /// By the place of the access: when the memory was freed, counted in allocations and releases.
+    found: FxHashMap<u64, u64>,
+    /// When memory was freed that was accessed later.
+    frees: FxHashSet<u64>,
+    /// Those since the last event that is no access, with the addresses.
+    last: Vec<(u64, u64, u64)>,
+    /// What was freed before this time may have been allocated since.
+    since: u64,
+}
+
+impl FreedUses {
+    /// How many are kept: more of them say nothing new.
+    const MAX: usize = 1000;
+
+    /// The event at `place`, of memory that was freed at `freed` if that is given.
+    fn step(&mut self, event: &Event, place: u64, time: u64, freed: Option<u64>) {
+        if event.is_hidden_alloc() {
+            let (start, size) = (event.address, event.extra.unwrap_or(0));
+            // Of a large block not every word was forgotten.
+            if size == 0 || size >= FREED_BYTES_MAX {
+                self.since = time;
+                self.last.clear();
+            }
+            self.last.retain(|&(_, _, used)| !(start..start.saturating_add(size)).contains(&used));
+        } else if let Some(freed) = freed.filter(|&freed| freed >= self.since) {
+            self.last.push((place, freed, event.address));
+        } else if !self.last.is_empty() && Access::new(event).is_none() && !event.kind.is_one_word()
+        {
+            self.settle();
+        }
+    }
+
+    fn settle(&mut self) {
+        let room = Self::MAX.saturating_sub(self.found.len());
+        let last = self.last.drain(..).map(|(place, freed, _)| (place, freed));
+        self.found.extend(last.take(room));
+    }
+
+    /// All events were seen. Where threads ran freely it is not known what came first.
+    fn finish(&mut self, is_free: bool) {
+        self.settle();
+        if is_free {
+            self.found.clear();
+        }
+        self.frees = self.found.values().copied().collect();
+    }
 }
 
 /// What is known of a thread in the first pass.
@@ -84,16 +140,11 @@ impl FirstPass {
         let mut place = 0;
         while let Some((thread, event)) = stream.next_event()? {
             let change = sharing.step(thread, &event);
+            let freed_use = sharing.take_use_of_freed();
+            first_pass.freed_uses.step(&event, place, sharing.time(), freed_use);
             if event.kind == Kind::Free {
                 let released = change.and_then(|change| change.released.first().copied());
-                match released {
-                    Some(time) => _ = freed.insert(event.address, time),
-                    // What was cached when its thread ended may look as if it were still free.
-                    None if event.flags & flag::MISUSE != 0 => {
-                        first_pass.freed_again.extend(freed.get(&event.address));
-                    }
-                    None => {}
-                }
+                first_pass.note_free(&event, released, &mut freed);
             }
             if event.kind == Kind::Maps {
                 symbols.maps(event.address);
@@ -123,6 +174,7 @@ impl FirstPass {
             first_pass.note_thread(&mut threads, thread, &event, place);
             place += 1;
         }
+        first_pass.freed_uses.finish(first_pass.is_free);
         first_pass.cells = first_pass.kept_cells(sharing, kept, symbols);
         // The next pass starts with the first map.
         symbols.maps(0);
@@ -134,6 +186,19 @@ impl FirstPass {
         first_pass.unforked = unforked.map(|(&thread, _)| thread).filter(|&t| t != MAIN).collect();
         first_pass.unforked.sort_unstable();
         Ok(first_pass)
+    }
+
+    /// A free, of the block that was allocated at `released` if there was one. `freed` has which block was freed
+    /// last at an address.
+    fn note_free(&mut self, event: &Event, released: Option<u64>, freed: &mut FxHashMap<u64, u64>) {
+        match released {
+            Some(time) => _ = freed.insert(event.address, time),
+            // What was cached when its thread ended may look as if it were still free.
+            None if event.flags & flag::MISUSE != 0 => {
+                self.freed_again.extend(freed.get(&event.address));
+            }
+            None => {}
+        }
     }
 
     /// The cells that are kept, and which of the names asked for none of them has.
@@ -220,6 +285,16 @@ impl FirstPass {
     /// Whether the block that was allocated at `time` is freed twice.
     pub fn is_freed_again(&self, time: u64) -> bool {
         self.freed_again.contains(&time)
+    }
+
+    /// Whether what is freed at `time`, counted in allocations and releases, is accessed later.
+    pub fn is_used_later(&self, time: u64) -> bool {
+        self.freed_uses.frees.contains(&time)
+    }
+
+    /// When the memory was freed that the event at `place` accesses, if it was.
+    pub fn freed_before_use(&self, place: u64) -> Option<u64> {
+        self.freed_uses.found.get(&place).copied()
     }
 
     /// Whether a lock at `address` is asked for after it was destroyed.

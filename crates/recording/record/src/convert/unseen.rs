@@ -91,7 +91,7 @@ impl Search {
     /// Takes the next event.
     pub fn step(&mut self, thread: u32, event: &Event, symbols: &mut dyn Symbols) {
         self.has_forked |= event.kind == Kind::Fork;
-        self.has_calls |= event.kind == Kind::Argument;
+        self.has_calls |= event.kind == Kind::Argument && !event.is_hidden_alloc();
         self.time = self.time.saturating_add(1);
         let from = self.seen.insert(thread, self.time).unwrap_or(0);
         if event.kind == Kind::Escaped {

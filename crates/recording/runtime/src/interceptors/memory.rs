@@ -3,7 +3,7 @@
 use core::arch::asm;
 use core::arch::x86_64::__m128i;
 use core::ffi::{c_int, c_long};
-use core::sync::atomic::{AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use super::program::{log_range, log_range_of};
 use super::{enter_or, flags_of_end, interceptors, keeping_errno};
@@ -46,6 +46,59 @@ unsafe fn allocated_so(entry: &Entry, block: usize, size: usize, flags: u16) -> 
         entry.log_with(Kind::Alloc, block as u64, Operands { flags, extra, ..Operands::default() });
     }
     block
+}
+
+/// A block that was allocated out of sight and that no event tells of yet.
+struct Hidden {
+    /// Where it is, [`CLAIMED`] while that is being written, or 0.
+    block: AtomicUsize,
+    size: AtomicUsize,
+}
+
+const CLAIMED: usize = 1;
+
+static HIDDEN: [Hidden; 16] =
+    [const { Hidden { block: AtomicUsize::new(0), size: AtomicUsize::new(0) } }; 16];
+
+/// Whether there was one for which there was no room.
+static IS_HIDDEN_FULL: AtomicBool = AtomicBool::new(false);
+
+pub static HAS_HIDDEN: AtomicBool = AtomicBool::new(false);
+
+/// Notes that `block` was allocated out of sight: by a thread that is in the runtime already, where it must
+/// not write to the log.
+unsafe fn hidden(block: usize) -> usize {
+    if block == 0 {
+        return block;
+    }
+    let (success, failure) = (Ordering::Acquire, Ordering::Relaxed);
+    let is_mine = |it: &&Hidden| it.block.compare_exchange(0, CLAIMED, success, failure).is_ok();
+    match HIDDEN.iter().find(is_mine) {
+        Some(hidden) => {
+            hidden.size.store(allocator::malloc_usable_size(block), Ordering::Relaxed);
+            hidden.block.store(block, Ordering::Release);
+        }
+        None => IS_HIDDEN_FULL.store(true, Ordering::Relaxed),
+    }
+    HAS_HIDDEN.store(true, Ordering::Release);
+    block
+}
+
+/// Logs what was allocated out of sight.
+#[cold]
+pub unsafe fn log_hidden(entry: &Entry) {
+    HAS_HIDDEN.swap(false, Ordering::Acquire);
+    for hidden in &HIDDEN {
+        let block = hidden.block.load(Ordering::Acquire);
+        if block > CLAIMED {
+            let size = hidden.size.load(Ordering::Relaxed) as u64;
+            hidden.block.store(0, Ordering::Release);
+            entry.log_unplanned(Kind::Argument, block as u64, Some(size));
+        }
+    }
+    if IS_HIDDEN_FULL.swap(false, Ordering::Relaxed) {
+        entry.log_unplanned(Kind::Argument, 0, Some(0));
+    }
 }
 
 /// What the C library writes into the second word of each block that its caches hold, and takes out when it
@@ -235,18 +288,18 @@ unsafe fn resize(entry: &Entry, place: usize, before: usize, after: usize) -> bo
 
 interceptors! {
     fn malloc(size: usize) -> usize {
-        let entry = enter_or!(allocator::malloc(size));
+        let entry = enter_or!(hidden(allocator::malloc(size)));
         entry.note_unsafe_call();
         allocated(&entry, allocator::malloc(size), size)
     }
     fn calloc(count: usize, size: usize) -> usize {
-        let entry = enter_or!(allocator::calloc(count, size));
+        let entry = enter_or!(hidden(allocator::calloc(count, size)));
         entry.note_unsafe_call();
         let block = allocator::calloc(count, size);
         allocated_so(&entry, block, count.wrapping_mul(size), flag::ZEROED)
     }
     fn realloc(block: usize, size: usize) -> usize {
-        let entry = enter_or!(allocator::realloc(block, size));
+        let entry = enter_or!(hidden(allocator::realloc(block, size)));
         entry.note_unsafe_call();
         let before = if block == 0 { 0 } else { allocator::malloc_usable_size(block) };
         if block != 0 {
@@ -276,7 +329,7 @@ interceptors! {
         allocator::free(block);
     }
     fn [memalign aligned_alloc](alignment: usize, size: usize) -> usize {
-        let entry = enter_or!(allocator::memalign(alignment, size));
+        let entry = enter_or!(hidden(allocator::memalign(alignment, size)));
         entry.note_unsafe_call();
         allocated(&entry, allocator::memalign(alignment, size), size)
     }
@@ -297,6 +350,8 @@ interceptors! {
         if let Some(entry) = &entry {
             allocated(entry, place, size);
             log_range(entry, Kind::WriteRange, block as usize, size_of::<usize>());
+        } else {
+            hidden(place);
         }
         block.write(place);
         0

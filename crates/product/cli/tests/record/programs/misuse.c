@@ -133,6 +133,17 @@ static void interrupted(void) {
     pthread_join(thread, NULL);
 }
 
+// Memory that is read after it was freed.
+static void free_early(void) {
+    pthread_t thread;
+    volatile char *block = malloc(100);
+    block[50] = 1;
+    if (is_right) data += block[50];
+    pthread_create(&thread, NULL, give_back, (void *)block);
+    pthread_join(thread, NULL);
+    if (!is_right) data += block[50];
+}
+
 // It may, if the program waits for the signal, or sends it to itself.
 static void handle_awaited(int signal) { puts("signal"); }
 
@@ -156,6 +167,7 @@ int main(int count, char **words) {
     if (!strcmp(words[1], "wait")) wait_without();
     if (!strcmp(words[1], "leak")) leak();
     if (!strcmp(words[1], "twice")) free_twice();
+    if (!strcmp(words[1], "early")) free_early();
     if (!strcmp(words[1], "destroyed")) use_ended(destroy, lock_own);
     if (!strcmp(words[1], "closed")) use_ended(shut, write_file);
     if (!strcmp(words[1], "handler")) is_right ? awaited(), interrupted() : interrupted();
