@@ -160,6 +160,55 @@ fn waits_are_woken_by_notifies_and_by_nothing_else() {
 }
 
 #[test]
+fn a_block_that_is_found_by_a_pointer_that_nobody_wrote_has_no_end() {
+    let (block, head) = (0x8000, global("ready"));
+    let pointer = Event { size: 3, ..access(Kind::Read, head, Some(block)) };
+    let link = Event { size: 3, stored: None, ..access(Kind::AtomicStore, head, Some(block)) };
+    for (is_written, first) in [(true, link), (false, about(Kind::Stored, 0))] {
+        let events = [
+            (0, extra(about(Kind::Alloc, block), 16)),
+            (0, access(Kind::Write, block, None)),
+            (0, first),
+            (0, about(Kind::Fork, 1)),
+            (0, about(Kind::Fork, 2)),
+            (1, pointer),
+            (1, access(Kind::Read, block, Some(0))),
+            (2, about(Kind::Free, block)),
+        ];
+        let (trace, _) = converted(&events);
+        let mut text = Vec::new();
+        write_to(&trace, &mut text, Format::Std).unwrap();
+        let text = String::from_utf8(text).unwrap();
+        assert_eq!(text.contains("free("), is_written, "{text}");
+    }
+}
+
+#[test]
+fn waits_that_do_not_last_for_ever_are_marked() {
+    let wait = extra(on(Kind::Wait, "ready"), global("m"));
+    check(
+        &[
+            (0, on(Kind::Lock, "m")),
+            (0, flagged(wait, flag::TIMED_OUT)),
+            (0, flagged(extra(on(Kind::Wake, "ready"), global("m")), flag::TIMED_OUT)),
+            (0, flagged(wait, flag::ASSUMED)),
+        ],
+        expect![[r#"
+            main|req(m)|a.c:9
+            main|acq(m)|a.c:9
+            main|timed|a.c:9
+            main|rel(m)|a.c:9
+            main|wait(ready)|a.c:9
+            main|timeout(ready)|a.c:9
+            main|acq(m)|a.c:9
+            main|timed|a.c:9
+            main|rel(m)|a.c:9
+            main|wait(ready)|a.c:9
+        "#]],
+    );
+}
+
+#[test]
 fn whoever_may_have_written_unseen_before_it_waited_did_so_before_the_wait() {
     let wait = extra(on(Kind::Wait, "ready"), global("m"));
     let wake = extra(on(Kind::Wake, "ready"), global("m"));

@@ -269,12 +269,12 @@ fn using(name: &str, library: &str) -> Option<Workshop> {
 #[test]
 fn what_is_taken_out_of_a_container_of_a_library_belongs_to_its_taker() {
     let Some(folder) = using("containers.c", "glib-2.0") else { return };
-    for seed in ["1", "2", "3"] {
-        for mode in ["serial", "free"] {
-            let recorded = folder.record(&["--mode", mode, "--seed", seed], &["containers"]);
-            assert_eq!(recorded.behaviour.printed, "36\n");
+    for kind in ["queue", "table", "list", "search"] {
+        for (mode, seed) in [("serial", "1"), ("serial", "2"), ("free", "1")] {
+            let recorded = folder.record(&["--mode", mode, "--seed", seed], &["containers", kind]);
+            assert_eq!(recorded.behaviour.printed, "9\n");
             recorded.must_be_whole();
-            assert_eq!(folder.findings(), NONE, "{mode} {seed}");
+            assert_eq!(folder.findings(), NONE, "{kind} {mode} {seed}");
         }
     }
 }

@@ -7,7 +7,8 @@
 //!
 //! Containers whose links are written in a library that was not rebuilt lead to memory by ways that nobody sees
 //! change: `std::list` and `std::map` do. So a block is left out if recorded code reads in it what no recorded code
-//! wrote, or finds it by such a pointer. Blocks that a library made are its own.
+//! wrote, or finds it by such a pointer. Where values are not recorded, as when threads run freely, that does not show,
+//! and what C++ programs make by `new` is left out. Blocks that a library made are its own.
 
 use std::io;
 
@@ -74,15 +75,19 @@ impl Pass<'_> {
         is_counted || !self.is_freed_by_rust(event.code)
     }
 
-    /// The block that was allocated at `time` is a library's if that made it, other than by `new`.
+    /// The block that was allocated at `time` is a library's if that made it, other than by `new`. Without values
+    /// it is not known whether what `new` made is linked out of sight.
     pub fn note_maker(&mut self, current: &Current, time: u64) {
         let event = current.event;
-        if event.flags & flag::ASSUMED != 0 {
-            let functions = self.symbols.functions(event.code);
-            let is_new = |name: &String| name.starts_with("operator new");
-            if !functions.iter().any(is_new) {
-                self.memory.library_blocks.insert(time);
-            }
+        let is_library = event.flags & flag::ASSUMED != 0;
+        let has_values = self.first_pass.has_values;
+        if !is_library && has_values {
+            return;
+        }
+        let functions = self.symbols.functions(event.code);
+        let is_new = functions.iter().any(|name| name.starts_with("operator new"));
+        if is_library && !is_new || !has_values && is_new {
+            self.memory.library_blocks.insert(time);
         }
     }
 

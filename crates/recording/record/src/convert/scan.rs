@@ -46,6 +46,8 @@ pub struct FirstPass {
     /// Whether some events have places in the order of synchronization and others do not.
     pub is_free: bool,
     pub has_accesses: bool,
+    /// Whether it is known what plain reads saw.
+    pub has_values: bool,
     /// The names of memory to be kept that no access has.
     pub missing: Vec<String>,
     pub word_locks: word_locks::Recognized,
@@ -153,6 +155,7 @@ impl FirstPass {
             spins.is_repeated(thread, &event, place);
             unseen.step(thread, &event, symbols);
             first_pass.has_accesses |= Access::new(&event).is_some();
+            first_pass.has_values |= event.kind == Kind::Read && event.value.is_some();
             first_pass.is_free |= event.number.is_some();
             if event.kind == Kind::Receive {
                 first_pass.looked_at.insert(event.address);

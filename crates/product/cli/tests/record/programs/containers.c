@@ -17,21 +17,51 @@ static GHashTable *table;
 static struct element list;
 static void *tree;
 static int sum;
+static char kind;
 
 static int compare(const void *first, const void *second) {
     return *(const int *)first - *(const int *)second;
 }
 
+// Puts `number` into the container.
+static void insert(int *number) {
+    struct element *element = (struct element *)number;
+    switch (kind) {
+    case 'q': g_queue_push_tail(queue, number); break;
+    case 't': g_hash_table_insert(table, GINT_TO_POINTER(*number), number); break;
+    case 'l': insque(element, &list); break;
+    case 's': tsearch(number, &tree, compare);
+    }
+}
+
+// Takes out `key`, or any.
+static int *take_out(int key) {
+    int *found = NULL, **leaf;
+    switch (kind) {
+    case 'q': return g_queue_pop_head(queue);
+    case 't':
+        found = g_hash_table_lookup(table, GINT_TO_POINTER(key));
+        if (found) g_hash_table_remove(table, GINT_TO_POINTER(key));
+        return found;
+    case 'l':
+        found = (int *)list.next;
+        if (found) remque(found);
+        return found;
+    default:
+        leaf = tfind(&key, &tree, compare);
+        if (leaf) found = *leaf, tdelete(&key, &tree, compare);
+        return found;
+    }
+}
+
+static int *value(void *number) { return kind == 'l' ? &((struct element *)number)->value : number; }
+
 static void *put(void *unused) {
     for (int i = 1; i <= 3; i++) {
-        int *number = malloc(sizeof *number), *entry = malloc(sizeof *entry), *leaf = malloc(sizeof *leaf);
-        struct element *element = malloc(sizeof *element);
-        *number = *entry = *leaf = element->value = i;
+        int *number = malloc(sizeof(struct element));
+        *value(number) = i;
         pthread_mutex_lock(&mutex);
-        g_queue_push_tail(queue, number);
-        g_hash_table_insert(table, GINT_TO_POINTER(i), entry);
-        insque(element, &list);
-        tsearch(leaf, &tree, compare);
+        insert(number);
         pthread_mutex_unlock(&mutex);
     }
     return unused;
@@ -40,26 +70,18 @@ static void *put(void *unused) {
 static void *take(void *unused) {
     for (int i = 1; i <= 3;) {
         pthread_mutex_lock(&mutex);
-        int *number = g_queue_pop_head(queue);
-        int *entry = g_hash_table_lookup(table, GINT_TO_POINTER(i));
-        if (entry) g_hash_table_remove(table, GINT_TO_POINTER(i));
-        struct element *element = list.next;
-        if (element) remque(element);
-        int **leaf = tfind(&i, &tree, compare), *found = leaf ? *leaf : NULL;
-        if (leaf) tdelete(&i, &tree, compare);
+        int *number = take_out(i);
         pthread_mutex_unlock(&mutex);
         if (!number) continue;
-        sum += ++*number + ++*entry + ++element->value + ++*found;
+        sum += ++*value(number);
         free(number);
-        free(entry);
-        free(element);
-        free(found);
         i++;
     }
     return unused;
 }
 
-int main(void) {
+int main(int count, char **words) {
+    kind = words[1][0];
     pthread_t putter, taker;
     queue = g_queue_new();
     table = g_hash_table_new(NULL, NULL);

@@ -1,5 +1,6 @@
 // Memory and handles that end when their last user is done, as the C++ library and programs do it. Nothing is wrong.
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <cstdio>
 #include <deque>
@@ -64,6 +65,33 @@ static int lists() {
         return node;
     };
     return taken(list, front) + taken(map, first) + taken(deque, front) + taken(table, first);
+}
+
+// Who walks along such links finds no node that was taken out before.
+template <class Container, class Look>
+static int walked(Container &container, Look look) {
+    std::mutex lock;
+    int sum = 0;
+    std::thread first([&] {
+        std::lock_guard<std::mutex> guard(lock);
+        for (auto &entry : container) sum += look(entry)++;
+    });
+    std::thread second([&] {
+        std::this_thread::sleep_for(std::chrono::milliseconds(20));
+        std::lock_guard<std::mutex> guard(lock);
+        container.erase(container.begin());
+    });
+    first.join();
+    second.join();
+    return sum;
+}
+
+static int walks() {
+    std::list<int> list{1, 2, 3};
+    std::map<int, int> map{{1, 1}, {2, 2}, {3, 3}};
+    auto itself = [](int &entry) -> int & { return entry; };
+    auto value = [](auto &entry) -> int & { return entry.second; };
+    return walked(list, itself) + walked(map, value);
 }
 
 // Counted references, with a lock that its last owner destroys.
@@ -140,6 +168,6 @@ static int queued() {
 }
 
 int main() {
-    std::printf("%d %zu %d %d\n", lists(), counted(), promised(), queued());
+    std::printf("%d %d %zu %d %d\n", lists(), walks(), counted(), promised(), queued());
     return 0;
 }
