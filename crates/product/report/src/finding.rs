@@ -3,7 +3,7 @@
 //! replay it.
 
 use reweave_analysis::{Detail, Finding, Guarantee, Kind, Proof, Reported, Settings};
-use reweave_trace::{After, EventId, Goal, Trace};
+use reweave_trace::{After, EventId, Goal, ObjectOp, Op, Trace};
 
 use crate::schedule::{observed, sees};
 use crate::sources::Place;
@@ -16,6 +16,14 @@ const FREE_READS_MAX: usize = 3;
 pub fn free_reads(trace: &Trace, proof: &Proof) -> (Vec<EventId>, After) {
     let (free, after) = proof.goal().free_reads();
     (free.iter().copied().filter(|&event| trace.event(event).op.is_read()).collect(), after)
+}
+
+/// The event of the schedule of `proof` that ends the life of what an event uses after that, if this is what it
+/// shows.
+pub fn end_of_life(trace: &Trace, proof: &Proof) -> Option<EventId> {
+    let Goal::Order { chain, .. } = proof.goal() else { return None };
+    let is_end = |event: &EventId| matches!(trace.event(*event).op, Op::Object(ObjectOp::Free, _));
+    chain.first().copied().filter(is_end)
 }
 
 /// What a schedule assumes, a sentence each.
@@ -42,6 +50,7 @@ fn free_read(trace: &Trace, proof: &Proof, read: EventId, after: After) -> Strin
     let number = read.number();
     let saw = observed(trace, read);
     let what = match sees(trace, proof.reordering(), read).zip(saw) {
+        _ if end_of_life(trace, proof).is_some() => "reads freed memory".to_owned(),
         Some((now, saw)) if now != saw => format!("sees {now} instead of {saw}"),
         _ => "may see a different write".to_owned(),
     };

@@ -7,7 +7,7 @@
 //! Promised: a finding is called confirmed only if a replay saw it happen. One that is not confirmed
 //! may still happen: the program may have got other input, or the replay have lost its way.
 
-use reweave_analysis::{Finding, Guarantee};
+use reweave_analysis::Finding;
 use reweave_record::plan::{Outcome, Plan};
 use reweave_record::replay::INTERRUPTED;
 use reweave_trace::Trace;
@@ -72,12 +72,7 @@ pub fn confirm<E>(
     replay: &mut dyn FnMut(&Plan, u32) -> Result<Outcome, E>,
 ) -> Result<Verdict, E> {
     let Some(proof) = finding.evidence.proof() else {
-        let reason = match finding.guarantee() {
-            Guarantee::Observed => {
-                "it happened in the recorded run: run the program again as it was"
-            }
-            _ => "no schedule proves it, so there is none to replay",
-        };
+        let reason = "no schedule proves it, so there is none to replay";
         return Ok(Verdict::refused(reason.to_owned()));
     };
     let plan = match Plan::new(trace, proof.reordering(), proof.goal()) {

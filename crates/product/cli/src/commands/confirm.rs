@@ -65,6 +65,11 @@ impl Replaying {
 pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let destination = Destination::prepare(args.printing.output.as_deref())?;
     let found = args.wanted.find()?;
+    let id = &found.reported.id;
+    anyhow::ensure!(
+        found.reported.finding.guarantee() != Guarantee::Observed,
+        "{id} happened in the recorded run, so there is nothing to confirm: run the program again as it was"
+    );
     let confirmation = one(&found.trace, &found.reported, args.replaying, &args.command)?;
     let is_confirmed = matches!(confirmation.replayed, Replayed::Confirmed { .. });
     let formats = (reweave_report::confirmation_text as _, reweave_report::confirmation_json as _);
@@ -93,6 +98,10 @@ fn one(
     command: &[OsString],
 ) -> anyhow::Result<Confirmation> {
     let time = Duration::from_secs(replaying.timeout);
+    let mismatch = build_mismatch(trace, command);
+    if let Some(mismatch) = mismatch.as_ref().filter(|_| !replaying.is_quiet) {
+        exit::say(&format!("reweave: warning: {mismatch}"));
+    }
     let mut attempt = |plan: &Plan, number: u32| {
         let (finding, attempt) = (reported.id.as_str(), number + 1);
         let _stage = tracing::info_span!("replay", finding, attempt).entered();
@@ -106,7 +115,6 @@ fn one(
             details: verdict.details.unwrap_or_default(),
         }
     } else {
-        let mismatch = build_mismatch(trace, command);
         let reasons = [Some(verdict.reason()), mismatch].into_iter().flatten();
         Replayed::NotConfirmed { reason: reasons.collect::<Vec<_>>().join(". ") }
     };

@@ -113,8 +113,10 @@ fn every_report_shows_how_the_run_ended() {
     assert_eq!((code, report.contains(waits)), (Some(0), false), "{report}");
     let (code, report) = said(&folder, &["explain", "run.rwt", "S1"]);
     assert_eq!((code, report.contains("How to fix it")), (Some(0), true), "{report}");
-    let (_, report) = said(&folder, &["confirm", "run.rwt", "S1", "--", "./endings", "self"]);
-    assert!(report.contains("it happened in the recorded run"), "{report}");
+    let refused = folder.reweave(&["confirm", "run.rwt", "S1", "--", "./endings", "self"]);
+    let report = String::from_utf8_lossy(&refused.stderr);
+    assert_eq!(refused.status.code(), Some(2), "{report}");
+    assert!(report.contains("S1 happened in the recorded run"), "{report}");
     folder.put("suppressions", "deadlock:twice\nstuck:twice\n");
     let words = ["check", "run.rwt", "--suppress", "suppressions"];
     let (code, report) = said(&folder, &words);

@@ -12,6 +12,7 @@ use reweave_trace::{
 };
 
 use super::argument::{self, Wait};
+use crate::finding::end_of_life;
 use crate::schedule::{
     Extent, Label, Row, Seen, Table, observed, prefix_count, step_in_prefix, steps,
 };
@@ -53,6 +54,8 @@ pub enum Reason {
     SeesOther(Seen, Seen),
     /// It is not known what it saw.
     SeesUnknown,
+    /// It sees anything: this step freed the memory.
+    Freed(usize),
     /// The thread that it waits for has ended, with this step, or ran nothing.
     Ended(ThreadId, Option<usize>),
     /// This step notified it.
@@ -91,6 +94,9 @@ impl Reason {
             Self::SeesOther(seen, saw) => {
                 format!("sees {seen} instead of {saw}: this is the point of the schedule")
             }
+            Self::Freed(step) => {
+                format!("the memory was freed at step {step}: this is the point of the schedule")
+            }
             Self::SeesUnknown => "its writer was not recorded".to_owned(),
             Self::Ended(thread, Some(step)) => format!("{} ended with step {step}", name(thread)),
             Self::Ended(thread, None) => format!("{} has no events", name(thread)),
@@ -118,7 +124,15 @@ pub fn argued(trace: &Trace, proof: &Proof) -> Vec<Step> {
     let shown: Vec<(usize, EventId)> = shown.collect();
     // The last steps are those that a reader doubts.
     let shown = &shown[shown.len().saturating_sub(STEPS_MAX)..];
-    reasons(trace, proof.reordering(), shown)
+    let mut argued = reasons(trace, proof.reordering(), shown);
+    if let Some(end) = end_of_life(trace, proof) {
+        let freed = Replay::new(trace, proof.reordering()).step(end);
+        let (free, _) = proof.goal().free_reads();
+        for step in argued.iter_mut().filter(|step| free.contains(&step.event)) {
+            step.reason = freed.map_or(step.reason, Reason::Freed);
+        }
+    }
+    argued
 }
 
 /// Why each of `wanted`, in the order of `reordering`, is allowed.
@@ -404,6 +418,7 @@ mod tests {
             }
             Reason::Sees(seen) => seen == Seen::new(written) && trace.writer(step.event) == written,
             Reason::SeesOther(..) => false,
+            Reason::Freed(at) => matches!(op(at).op, Op::Object(ObjectOp::Free, _)),
             Reason::Ended(thread, at) => {
                 at.is_none_or(|at| op(at).thread == thread)
                     && trace.thread_events(thread).iter().all(|event| before.contains(event))
