@@ -1,14 +1,16 @@
-//! Threads that can get stuck: a notify that comes too early, locks held while waiting, tokens that are kept.
+//! Threads that can get stuck: a notify that comes too early, locks held while waiting, locks and tokens that are kept.
 //!
 //! A thread is stuck after a correct reordering if what it waits for is for others to do, and all
-//! others have run to the ends of what was recorded or are stuck as well. Three faults lead there:
+//! others have run to the ends of what was recorded or are stuck as well. Four faults lead there:
 //!
 //! - a *lost wake-up*: the notify that woke a thread can come before the thread waits. Then nobody wakes
 //!   it. The rule that a notify finds those waiting whom it woke does not hold for this wait, since the
 //!   notifying thread cannot tell; every read still sees what it saw, so a program that checks under
 //!   the lock whether it has to wait has no such schedule;
 //! - a thread that *waits while it holds a lock* which the thread that it waits for has to acquire first:
-//!   for the end of that thread, for its notify, its post or its arrival at a barrier;
+//!   for the end of that thread, for its notify, its post or its arrival at a barrier. The lock may also be needed by
+//!   a thread for which that one waits in turn;
+//! - a *lock that is kept*: a thread acquires it and never releases it. If it comes first, nobody else has it again;
 //! - a *missing post*: a thread takes a token of a semaphore and never posts it again. If it comes first, there is none
 //!   left for another.
 //!
@@ -33,7 +35,7 @@
 //! Costs a pass over the waits and joins; for each candidate a query, and for a lost wake-up a copy of
 //! the events. `oracle::stuck` is the definition.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use reweave_analysis::{
     Analysis, Counter, Counters, Coverage, Detail, Finding, Gathered, Guarantee, Info, Kind, Layer,
@@ -82,6 +84,8 @@ enum Candidate {
     /// A thread waits at `waits` while it holds a lock that the thread it waits for acquires at
     /// `acquire`, before it does what is waited for.
     HeldLock { waits: EventId, acquire: EventId },
+    /// The lock is never free again at `acquire` once another thread has acquired it at `keeps`.
+    KeptLock { acquire: EventId, keeps: EventId },
     /// There is no token left at `take` once another thread has taken one at `keeps`.
     KeptToken { take: EventId, keeps: EventId },
 }
@@ -91,6 +95,7 @@ impl Candidate {
         match *self {
             Self::LostWake(wait) => [wait.wait, wait.notify.unwrap_or(wait.wait)],
             Self::HeldLock { waits, acquire } => [waits, acquire],
+            Self::KeptLock { acquire, keeps } => [acquire, keeps],
             Self::KeptToken { take, keeps } => [take, keeps],
         }
     }
@@ -100,7 +105,9 @@ impl Candidate {
         match *self {
             Self::LostWake(wait) => wait.end.into_iter().collect(),
             Self::HeldLock { waits, acquire } => vec![waits, acquire],
-            Self::KeptToken { take, .. } => vec![take],
+            Self::KeptLock { acquire: waits, .. } | Self::KeptToken { take: waits, .. } => {
+                vec![waits]
+            }
         }
     }
 }
@@ -147,20 +154,22 @@ fn is_decision_seen(trace: &Trace, wait: &WaitInterval, notify: EventId) -> bool
 }
 
 /// Finds candidates and groups them by their code locations.
-struct Candidates<'t> {
+struct Candidates<'a, 't> {
     trace: &'t Trace,
+    subject: &'a Subject<'t>,
     all: bool,
     groups: Vec<(Vec<Candidate>, u64)>,
     at: FxHashMap<(SiteId, SiteId), usize>,
     /// The acquires of a lock by a thread, for the locks that were asked about.
-    acquires: FxHashMap<LockId, FxHashMap<ThreadId, Vec<EventId>>>,
+    acquires: FxHashMap<LockId, BTreeMap<ThreadId, Vec<EventId>>>,
 }
 
-impl<'t> Candidates<'t> {
-    fn new(driver: &mut Driver<'_, 't>) -> Self {
+impl<'a, 't> Candidates<'a, 't> {
+    fn new(driver: &mut Driver<'a, 't>) -> Self {
         let trace = driver.trace();
         let mut candidates = Self {
             trace,
+            subject: driver.subject(),
             all: driver.settings().all,
             groups: Vec::new(),
             at: FxHashMap::default(),
@@ -213,14 +222,26 @@ impl<'t> Candidates<'t> {
                 _ => {}
             }
         }
+        candidates.add_kept_locks();
         if !has_handlers {
-            candidates.add_kept();
+            candidates.add_kept_tokens();
         }
         candidates
     }
 
+    /// Adds the acquires of locks that another thread acquires later and never releases.
+    fn add_kept_locks(&mut self) {
+        let trace = self.trace;
+        for (_, kept) in trace.sections().entries().filter(|(_, it)| it.release.is_none()) {
+            let keeps = kept.acquire;
+            for acquire in self.last_acquires(kept.lock, kept.thread, |acquire| acquire < keeps) {
+                self.add(Candidate::KeptLock { acquire, keeps });
+            }
+        }
+    }
+
     /// Adds the takes of semaphores that find no token if their threads stop there and all others run.
-    fn add_kept(&mut self) {
+    fn add_kept_tokens(&mut self) {
         let trace = self.trace;
         let mut tokens: FxHashMap<SemaphoreId, Tokens> = FxHashMap::default();
         let operations = || {
@@ -264,33 +285,47 @@ impl<'t> Candidates<'t> {
         }
     }
 
-    /// Adds the acquires of locks that the thread of `waits` holds there, by the thread of `cause`, for
-    /// which it waits, not after that.
+    /// Adds the acquires of locks that the thread of `waits` holds there, by others, without which `cause`, for
+    /// which it waits, does not happen.
     fn add_held(&mut self, waits: EventId, cause: EventId) {
         let (trace, waiter) = (self.trace, self.trace.event(waits).thread);
-        let other = trace.event(cause).thread;
-        if other == waiter || !waits_for_ever(trace, waits) {
+        if trace.event(cause).thread == waiter || !waits_for_ever(trace, waits) {
             return;
         }
         let held: Vec<LockId> =
             trace.sections().held(waiter, waits).map(|section| section.lock).collect();
         for lock in held {
-            let by_thread = self.acquires.entry(lock).or_insert_with(|| acquires_of(trace, lock));
-            let own = by_thread.get(&other).map_or(&[][..], Vec::as_slice);
-            let found: Vec<EventId> =
-                own.iter().copied().take_while(|&acquire| acquire <= cause).collect();
-            // The last ones are the most likely to be free to come later.
-            let skipped = if self.all { 0 } else { found.len().saturating_sub(TRIES_MAX) };
-            for &acquire in &found[skipped..] {
+            let past = self.subject.engine().mhb().past(cause);
+            let is_needed =
+                |acquire: EventId| trace.position(acquire) < past.get(trace.event(acquire).thread);
+            for acquire in self.last_acquires(lock, waiter, is_needed) {
                 self.add(Candidate::HeldLock { waits, acquire });
             }
         }
     }
+
+    /// The acquires of `lock` by each thread but `holder` that wait if they have to, as long as `is_wanted`
+    /// says so, which of a thread it does of the first ones. Without `all` the last of them, which are the most
+    /// likely to be free to come later.
+    fn last_acquires(
+        &mut self,
+        lock: LockId,
+        holder: ThreadId,
+        is_wanted: impl Fn(EventId) -> bool,
+    ) -> Vec<EventId> {
+        let by_thread = self.acquires.entry(lock).or_insert_with(|| acquires_of(self.trace, lock));
+        let others = by_thread.iter().filter(|&(&thread, _)| thread != holder);
+        let last = others.flat_map(|(_, own)| {
+            let wanted = &own[..own.partition_point(|&acquire| is_wanted(acquire))];
+            &wanted[if self.all { 0 } else { wanted.len().saturating_sub(TRIES_MAX) }..]
+        });
+        last.copied().collect()
+    }
 }
 
 /// The acquires of `lock` that wait if they have to, by thread.
-fn acquires_of(trace: &Trace, lock: LockId) -> FxHashMap<ThreadId, Vec<EventId>> {
-    let mut by_thread: FxHashMap<ThreadId, Vec<EventId>> = FxHashMap::default();
+fn acquires_of(trace: &Trace, lock: LockId) -> BTreeMap<ThreadId, Vec<EventId>> {
+    let mut by_thread: BTreeMap<ThreadId, Vec<EventId>> = BTreeMap::new();
     for &section in trace.sections().on_lock(lock) {
         let section = trace.sections().get(section);
         if trace.may_wait(section.acquire) {
@@ -668,6 +703,13 @@ impl StuckPredictor<'_> {
                 let [waits, acquires] = [waits, acquire].map(|event| waiting(trace, event));
                 format!("{waits} and holds what {} needs: {acquires}", thread(acquire))
             }
+            Candidate::KeptLock { acquire, keeps } => {
+                let (waits, keeper) = (waiting(trace, acquire), thread(keeps));
+                let place = located(names.location(trace.event(keeps).site));
+                format!(
+                    "{waits} for ever if {keeper} acquires it first{place}: it never releases it"
+                )
+            }
             Candidate::KeptToken { take, keeps } => {
                 let (waits, keeper) = (waiting(trace, take), thread(keeps));
                 let place = located(names.location(trace.event(keeps).site));
@@ -708,7 +750,8 @@ impl Predictor for StuckPredictor<'_> {
         let (waits, acquire) = match *candidate {
             Candidate::LostWake(wait) => return self.try_lost_wake(evaluator, wait),
             Candidate::HeldLock { waits, acquire } => (waits, Some(acquire)),
-            Candidate::KeptToken { take, .. } => (take, None),
+            Candidate::KeptLock { acquire: waits, .. }
+            | Candidate::KeptToken { take: waits, .. } => (waits, None),
         };
         let joined = match self.trace.event(waits).op {
             Op::Thread(ThreadOp::Join, child) => Some(child),

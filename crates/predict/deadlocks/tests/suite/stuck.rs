@@ -3,12 +3,13 @@
 use std::collections::{BTreeSet, VecDeque};
 
 use proptest::prelude::*;
-use reweave_analysis::{Guarantee, Kind, Settings, Subject};
+use reweave_analysis::{Analysis as _, Gathered, Guarantee, Kind, Settings, Subject};
 use reweave_base::Rng;
+use reweave_deadlocks::exact::ExactDeadlocks;
 use reweave_deadlocks::stuck::stuck;
 use reweave_oracle as oracle;
 use reweave_testkit::{draw, soak};
-use reweave_trace::{ConditionOp, EventId, Goal, Op, Trace};
+use reweave_trace::{ConditionOp, Event, EventId, Goal, Op, ThreadOp, Trace};
 
 fn all() -> Settings {
     Settings { all: true, ..Settings::default() }
@@ -267,6 +268,59 @@ fn who_waits_while_it_holds_a_lock_that_the_other_needs() {
 }
 
 #[test]
+fn who_joins_needs_what_the_joined_thread_waits_for() {
+    check(
+        "
+        T1         T2        T3
+        fork(T3)
+        fork(T2)
+                             acq(m)
+                             rel(m)
+                   join(T3)
+        acq(m)
+        join(T2)
+        rel(m)
+        ",
+        &[(Kind::Stuck, &[7, 5, 3])],
+    );
+}
+
+#[test]
+fn a_lock_that_is_kept_is_never_free_again() {
+    let of = |release: &str| {
+        format!(
+            "
+            T1         T2        T3
+            fork(T2)
+            fork(T3)
+                       acq(m)
+                       rel(m)
+                                 acq(m)
+                                 {release}
+            join(T2)
+            join(T3)
+            "
+        )
+    };
+    check(&of(""), &[(Kind::Stuck, &[6, 3])]);
+    check(&of("rel(m)"), &[]);
+    // Who reads what the other wrote comes after it.
+    check(
+        "
+        T1         T2
+        fork(T2)
+                   acq(m)
+                   w(x)
+                   rel(m)
+        acq(m)
+        r(x)
+        join(T2)
+        ",
+        &[],
+    );
+}
+
+#[test]
 fn a_token_that_is_kept_is_missing_if_it_is_taken_first() {
     let of = |post: &str| {
         format!(
@@ -296,6 +350,8 @@ enum Do {
     Release(&'static str),
     Wait,
     Notify(bool),
+    /// Of the thread of this number.
+    Join(usize),
 }
 
 /// A run of a random program: threads that wait and notify, in sections and outside.
@@ -339,9 +395,53 @@ fn random(seed: u64, waiters: usize) -> Trace {
     run(&mut rng, programs)
 }
 
+/// A run of a random program: threads with sections, of which some are never left, that join each other, some while
+/// they hold a lock. The first thread waits for the others, and the run is not stuck itself.
+fn random_joins(seed: u64) -> Trace {
+    let mut rng = Rng::new(seed);
+    let is_join = |event: Event| matches!(event.op, Op::Thread(ThreadOp::Join, _));
+    loop {
+        let programs = joining(&mut rng);
+        let trace = run(&mut rng, programs);
+        if trace.events().filter(|&(_, event)| is_join(event)).count() == 2 {
+            return trace;
+        }
+    }
+}
+
+/// Programs of three threads, with two joins.
+fn joining(rng: &mut Rng) -> Vec<VecDeque<Do>> {
+    let accesses = ["r(x)", "w(x)", "ar(y)", "aw(y)"];
+    let joins: [&[usize]; 3] =
+        if rng.below(2) == 0 { [&[1, 2], &[], &[]] } else { [&[1], &[2], &[]] };
+    let programs = joins.map(|joins| {
+        let mut program = VecDeque::new();
+        // A section, of which one in three is never left.
+        let first = (rng.below(2) == 0).then(|| ["l", "m"][rng.below(2)]);
+        let is_kept = rng.below(3) == 0;
+        program.extend(first.map(Do::Acquire));
+        program.extend((rng.below(3) == 0).then(|| Do::Op(accesses[rng.below(4)])));
+        program.extend(first.filter(|_| !is_kept).map(Do::Release));
+        // Another, which may hold the joins.
+        let free = ["l", "m"].into_iter().find(|&lock| !is_kept || Some(lock) != first);
+        let second = free.filter(|_| rng.below(2) == 0);
+        program.extend(second.map(Do::Acquire));
+        program.extend((rng.below(3) == 0).then(|| Do::Op(accesses[rng.below(4)])));
+        let release = second.filter(|_| rng.below(4) > 0).map(Do::Release);
+        let holds_joins = rng.below(2) == 0;
+        program.extend(release.filter(|_| !holds_joins));
+        program.extend(joins.iter().map(|&child| Do::Join(child)));
+        program.extend(release.filter(|_| holds_joins));
+        program
+    });
+    programs.into()
+}
+
 /// Runs `programs` by a random schedule, for as long as anyone can go on.
 fn run(rng: &mut Rng, mut programs: Vec<VecDeque<Do>>) -> Trace {
-    let mut lines = String::new();
+    let has_joins = programs.iter().flatten().any(|it| matches!(it, Do::Join(_)));
+    let mut lines =
+        if has_joins { "T1|fork(T2)|a\nT1|fork(T3)|a\n".to_owned() } else { String::new() };
     let mut held: Vec<(&str, usize)> = Vec::new();
     // Who waits, and whether it was woken.
     let mut waiting: Vec<(usize, bool)> = Vec::new();
@@ -352,6 +452,7 @@ fn run(rng: &mut Rng, mut programs: Vec<VecDeque<Do>>) -> Trace {
         ) {
             (Some((_, is_woken)), _) => *is_woken,
             (None, Some(Do::Acquire(lock))) => !held.iter().any(|(other, _)| other == lock),
+            (None, Some(&Do::Join(child))) => programs[child].is_empty(),
             (None, next) => next.is_some(),
         };
         let ready: Vec<usize> = (0..programs.len()).filter(|&thread| can_go_on(thread)).collect();
@@ -369,6 +470,7 @@ fn run(rng: &mut Rng, mut programs: Vec<VecDeque<Do>>) -> Trace {
         let Some(next) = programs[thread].pop_front() else { continue };
         match next {
             Do::Op(access) => log(access),
+            Do::Join(child) => log(&format!("join(T{})", child + 1)),
             Do::Acquire(lock) => {
                 held.push((lock, thread));
                 log(&format!("acq({lock})"));
@@ -446,6 +548,23 @@ proptest! {
         for stops in single {
             prop_assert!(is_found(stops[0]), "{:?}\n{}", stops, draw(&trace));
         }
+    }
+
+    #[test]
+    fn where_threads_join_one_is_found_if_one_can_be_stuck(seed in any::<u64>()) {
+        let trace = random_joins(seed);
+        let defined = oracle::stuck::stuck(&trace, 3);
+        let subject = Subject::new(&trace);
+        let found = stuck(&subject, &all());
+        for finding in &found {
+            if let Goal::Stuck(stops) = finding.evidence.proof().unwrap().goal() {
+                prop_assert!(defined.contains(stops), "{:?}\n{}", stops, draw(&trace));
+            }
+        }
+        let mut cycles = Gathered::default();
+        ExactDeadlocks.run(&subject, &all(), &mut cycles);
+        let is_found = !found.is_empty() || !cycles.findings.is_empty();
+        prop_assert!(defined.is_empty() || is_found, "{:?}\n{}", defined, draw(&trace));
     }
 
     #[test]

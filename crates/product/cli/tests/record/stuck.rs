@@ -3,12 +3,14 @@
 use super::harness::{Workshop, compilers};
 
 /// How threads get stuck, and what it is called.
-const WAYS: [(&str, &str); 6] = [
+const WAYS: [(&str, &str); 8] = [
     ("bare", "stuck"),
     ("notify", "stuck"),
     ("check", "stuck"),
     ("post", "stuck"),
     ("barrier", "stuck"),
+    ("keep", "stuck"),
+    ("chain", "stuck"),
     ("join", "deadlock"),
 ];
 

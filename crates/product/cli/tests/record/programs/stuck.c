@@ -123,6 +123,29 @@ static void *need_lock(void *unused) {
     return unused;
 }
 
+// A thread that ends with a lock that it holds.
+static void *keep_lock(void *unused) {
+    pause_for_others();
+    lock(&other);
+    work++;
+    if (is_safe) unlock(&other);
+    return unused;
+}
+
+static void *need_lock_only(void *unused) {
+    lock(&other);
+    unlock(&other);
+    return unused;
+}
+
+// Who joins this one waits for another as well.
+static pthread_t inner;
+
+static void *join_inner(void *unused) {
+    pthread_join(inner, NULL);
+    return unused;
+}
+
 static void start(void *(*first)(void *), void *(*second)(void *)) {
     pthread_t threads[2];
     pthread_create(&threads[0], NULL, first, NULL);
@@ -208,6 +231,16 @@ int main(int count, char **words) {
     if (!strcmp(how, "join")) {
         pthread_t thread;
         pthread_create(&thread, NULL, need_lock, NULL);
+        pause_for_others();
+        if (!is_safe) lock(&other);
+        pthread_join(thread, NULL);
+        if (!is_safe) unlock(&other);
+    }
+    if (!strcmp(how, "keep")) start(keep_lock, need_lock_only);
+    if (!strcmp(how, "chain")) {
+        pthread_t thread;
+        pthread_create(&inner, NULL, need_lock, NULL);
+        pthread_create(&thread, NULL, join_inner, NULL);
         pause_for_others();
         if (!is_safe) lock(&other);
         pthread_join(thread, NULL);
