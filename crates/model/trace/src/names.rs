@@ -156,6 +156,12 @@ impl Names {
         is_descriptor(name) || HANDLES.iter().any(|(_, word)| is_called(word))
     }
 
+    /// Whether `object` is the frame of a function, as a recorder calls it.
+    #[must_use]
+    pub fn is_frame(&self, object: ObjectId) -> bool {
+        self.objects.name(object).starts_with("frame#")
+    }
+
     /// The lock that is found taken by who reads `var`, if it stands for that; see [`TAKEN_BY`].
     #[must_use]
     pub fn tried_lock(&self, var: VarId) -> Option<&str> {

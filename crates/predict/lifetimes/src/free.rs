@@ -12,9 +12,9 @@
 
 use reweave_analysis::{
     Analysis, Coverage, Finding, Gathered, Guarantee, Info, Kind, Layer, Settings, Sink, Subject,
-    spelled,
+    located, spelled,
 };
-use reweave_trace::Trace;
+use reweave_trace::{Op, Trace};
 
 use crate::ends::{self, Lives, Use};
 
@@ -52,7 +52,17 @@ impl Analysis for UseAfterFree {
 }
 
 fn message(trace: &Trace, Use { end, event, .. }: Use) -> String {
+    let names = trace.names();
+    let thread = |event| names.threads.name(trace.event(event).thread);
     let [freed, accessed] = [end, event].map(|event| spelled(trace, event));
-    let thread = |event| trace.names().threads.name(trace.event(event).thread);
+    if let Op::Object(_, object) = trace.event(end).op
+        && names.is_frame(object)
+    {
+        let place = located(names.location(trace.event(end).site));
+        let (user, owner) = (thread(event), thread(end));
+        return format!(
+            "{accessed} in {user} is on the stack of {owner}, and can come after the function called{place} has returned"
+        );
+    }
     format!("{accessed} in {} can come after {freed} in {}", thread(event), thread(end))
 }

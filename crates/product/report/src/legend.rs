@@ -96,6 +96,9 @@ impl<'t> Legend<'t> {
             return Some(format!("{name} is in {what}"));
         }
         let id = names.objects.get(object)?;
+        if names.is_frame(id) {
+            return Some(format!("{object} is what threads share of the variables of a function"));
+        }
         let birth = self.births().get(id).copied().flatten()?;
         let born = self.at(birth, "allocated");
         Some(match offset {

@@ -65,6 +65,7 @@ use reweave_trace::{
 use crate::collect::Recording;
 use crate::decode::Decoded;
 use crate::event_log::{Ending, Reader, Stream};
+use crate::frames::WithFrames;
 use crate::locks::{Count, WithLocks};
 use crate::symbols;
 use crate::tasks::WithTasks;
@@ -722,7 +723,7 @@ pub fn write_trace(
     let open = || {
         symbols.borrow_mut().select(0);
         let reader = Reader::new(BufReader::new(File::open(&recording.event_log)?))?;
-        let decoded = WithTasks::new(Decoded::new(reader));
+        let decoded = WithFrames::new(WithTasks::new(Decoded::new(reader)));
         let stream = WithLocks::new(decoded, Rc::clone(&symbols));
         let end = ends.next().copied().unwrap_or(PASSES_END[2]);
         let count_max = Rc::clone(&count_max);

@@ -144,12 +144,20 @@ struct Memory {
     number: u64,
     /// The last code address of each kind of event.
     codes: [u64; 64],
+    /// Where the frame that was entered last ends.
+    frame_end: u64,
     slots: Box<[Last]>,
 }
 
 impl Memory {
     fn new() -> Self {
-        Self { thread: 0, number: 0, codes: [0; 64], slots: vec![Last::default(); SLOTS].into() }
+        Self {
+            thread: 0,
+            number: 0,
+            codes: [0; 64],
+            frame_end: 0,
+            slots: vec![Last::default(); SLOTS].into(),
+        }
     }
 
     /// Passes all numbers of `event` that its form announces through `control` and `payload`, in
@@ -162,9 +170,12 @@ impl Memory {
         mut payload: impl FnMut(&mut u64, &mut u64) -> Result<(), &'static str>,
     ) -> Result<(), &'static str> {
         let code = &mut self.codes[event.kind as usize];
-        // A single word has no code address and nothing else to say.
-        if event.kind.is_one_word() {
-            return control(code, &mut event.address);
+        if event.kind.is_brief() {
+            control(code, &mut event.address)?;
+            return match event.kind {
+                Kind::Enter => control(&mut self.frame_end, &mut event.code),
+                _ => Ok(()),
+            };
         }
         control(code, &mut event.code)?;
         let key = predict::key(event.kind, u32::from(event.size), event.code);
@@ -360,7 +371,7 @@ impl<R: Read> Reader<R> {
         let kind = control.byte()?;
         let is_other_thread = kind & OTHER_THREAD != 0;
         let kind = Kind::from_number(kind & !OTHER_THREAD).ok_or("an event of no kind")?;
-        let form = if kind.is_one_word() { 0 } else { control.byte()? };
+        let form = if kind.is_brief() { 0 } else { control.byte()? };
         if is_other_thread {
             let thread = u32::try_from(control.number()?);
             self.memory.thread = thread.map_err(|_| "a thread's number is too large")?;
@@ -475,7 +486,7 @@ impl<W: Write> Writer<W> {
         self.memory.thread = thread;
         control.push(event.kind as u8 | if is_other_thread { OTHER_THREAD } else { 0 });
         let order = u64::from(event.order & 7) | u64::from(event.flags) << 3;
-        if !event.kind.is_one_word() {
+        if !event.kind.is_brief() {
             let bit = |is_set: bool, bit: u8| if is_set { bit } else { 0 };
             control.push(
                 event.size & 7
@@ -489,7 +500,7 @@ impl<W: Write> Writer<W> {
         if is_other_thread {
             push_number(control, u64::from(thread));
         }
-        if order != 0 && !event.kind.is_one_word() {
+        if order != 0 && !event.kind.is_brief() {
             push_number(control, order);
         }
         let mut event = *event;

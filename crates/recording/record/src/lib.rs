@@ -37,6 +37,7 @@ pub mod collect;
 pub mod convert;
 pub mod decode;
 pub mod event_log;
+pub mod frames;
 pub mod install;
 pub mod live;
 pub mod locks;

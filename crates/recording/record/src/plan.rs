@@ -20,7 +20,7 @@ use reweave_base::{FxHashMap, Id, IndexVec};
 use reweave_runtime::plan::{self, Module};
 use reweave_trace::{
     AccessOp, BarrierOp, CodeId, ConditionId, ConditionOp, EventId, Goal, LockId, LockOp, ModuleId,
-    Op, Origin, Origins, Reordering, SemaphoreOp, ThreadId, ThreadOp, Trace, VarId,
+    ObjectOp, Op, Origin, Origins, Reordering, SemaphoreOp, ThreadId, ThreadOp, Trace, VarId,
 };
 
 pub use reweave_runtime::plan::{Code, GoalKind, Pair, Thread, Waypoint};
@@ -99,6 +99,24 @@ pub enum Shown {
     NoOrder,
     /// That no thread goes on afterwards, which remains to be seen.
     Stuck,
+    /// That what was freed can be used: what AddressSanitizer calls that.
+    UseOfFreed(&'static str),
+}
+
+/// What AddressSanitizer calls it if `chain` ends the life of memory and uses it then.
+fn use_of_freed(trace: &Trace, chain: &[EventId]) -> Option<&'static str> {
+    let &[end, _] = chain else { return None };
+    let names = trace.names();
+    match trace.event(end).op {
+        Op::Object(ObjectOp::Free, object) if !names.is_handle(object) => {
+            Some(if names.is_frame(object) {
+                "stack-use-after-return"
+            } else {
+                "heap-use-after-free"
+            })
+        }
+        _ => None,
+    }
 }
 
 impl Plan {
@@ -192,6 +210,9 @@ impl Target {
                 target.ahead.clone_from(absent);
                 target.behind.clone_from(chain);
                 target.pairs = conflicts(trace, chain);
+                if let Some(called) = use_of_freed(trace, chain) {
+                    target.shown = Shown::UseOfFreed(called);
+                }
             }
             Goal::Sees { read, write, .. } => {
                 target.behind = write.iter().copied().chain([*read]).collect();

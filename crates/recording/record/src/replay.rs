@@ -161,6 +161,10 @@ fn seen(plan: &Plan, words: &[u64]) -> String {
              cannot be shown by stopping threads"
                 .to_owned()
         }
+        GoalKind::Passed if let Shown::UseOfFreed(called) = plan.shown => format!(
+            "the program went through the whole schedule and used what was freed, which AddressSanitizer \
+             calls {called}"
+        ),
         GoalKind::Passed => "the program went through the whole schedule".to_owned(),
     }
 }

@@ -38,7 +38,7 @@ fn event() -> impl Strategy<Value = Event> {
     let flags = prop::sample::select(vec![0, flag::SHARED, flag::TIMED_OUT, flag::RECURSIVE]);
     (kinds, address, 0..6_u64, 0..8_u8, 0..8_u8, flags, numbers).prop_map(
         |(kind, address, code, size, order, flags, (number, stored, extra, value))| {
-            if kind.is_one_word() {
+            if kind.is_brief() {
                 return Event::new(kind, address, 0);
             }
             Event { kind, size, order, flags, address, code, number, stored, extra, value }

@@ -139,7 +139,7 @@ fn event() -> impl Strategy<Value = Event> {
     (kinds, 0..8_u8, 0..8_u8, any::<u16>(), address, 0..4_u64, numbers, any::<bool>()).prop_map(
         |(kind, size, order, flags, address, code, numbers, is_plain)| {
             let kind = if is_plain { Kind::Read } else { Kind::ALL[kind] };
-            if kind.is_one_word() {
+            if kind.is_brief() {
                 return Event::new(kind, address, 0);
             }
             let (number, stored, extra, value) = numbers;

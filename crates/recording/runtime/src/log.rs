@@ -624,9 +624,9 @@ unsafe fn access_of_unknown_thread(kind: Kind, size: u32, address: u64, code: u6
     }
 }
 
-/// Logs that a function was entered that was called from `code`, or left.
+/// Logs that a function was entered that was called from `code`, or left, and where its frame ends.
 #[inline(always)]
-pub unsafe fn call_stack(kind: Kind, code: u64) {
+pub unsafe fn call_stack(kind: Kind, code: u64, frame_end: u64) {
     let thread = thread::current();
     if thread.is_null() || (*thread).depth != 0 {
         return;
@@ -646,9 +646,11 @@ pub unsafe fn call_stack(kind: Kind, code: u64) {
             libraries::entered(thread, code);
         }
         (*thread).boundary.calls += 1;
-    }
-    (*(*thread).buffer).put(&[(code & ADDRESS_MASK) | (kind as u64) << shift::KIND]);
-    if matches!(kind, Kind::Leave) {
+        let first = (code & ADDRESS_MASK) | (kind as u64) << shift::KIND;
+        (*(*thread).buffer).put(&[first, frame_end & ADDRESS_MASK]);
+    } else {
+        let word = (frame_end & ADDRESS_MASK) | (kind as u64) << shift::KIND;
+        (*(*thread).buffer).put(&[word]);
         (*thread).boundary.calls -= 1;
         if (*thread).boundary.depth > 0 {
             libraries::left(thread);

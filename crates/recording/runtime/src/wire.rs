@@ -1,6 +1,6 @@
 //! What a recorded program says of itself: the words of an event, as they stand in a ring.
 //!
-//! An event is two words (one for [`Kind::Enter`], [`Kind::Leave`] and [`Kind::Run`]), then up to four more that
+//! An event is two words (one for [`Kind::Leave`] and [`Kind::Run`]), then up to four more that
 //! its first word announces:
 //!
 //! ```text
@@ -67,7 +67,8 @@ pub mod flag {
     /// wait on a condition, that its code is not recorded: what it looked at before is not known. Of what
     /// ends a life, the same: what the end waited for is not known.
     pub const ASSUMED: u16 = 1024;
-    /// Memory that is the stack of the thread that says so.
+    /// Memory that is the stack of the thread that says so. Of what is freed: a frame of a function on it, which the
+    /// recorder adds.
     pub const STACK: u16 = 2048;
     /// Memory that is zero when it is allocated.
     pub const ZEROED: u16 = 4096;
@@ -324,9 +325,10 @@ kinds! {
     /// The memory at `address` is about to be freed; `extra` bytes where that is known, else 0; flag
     /// `ASSUMED`. The `value` is the size of a block of which nobody may have seen that it was allocated.
     Free,
-    /// A function was entered; `address` is where it was called from. One word.
+    /// A function was entered; `address` is where it was called from, `code` where its frame ends, towards its
+    /// caller's, or 0 where that is not known.
     Enter,
-    /// The function entered last was left. One word.
+    /// The function entered last was left; `address` is where its frame ends, if it has one. One word.
     Leave,
     /// About to sleep in the kernel until the word at `address` changes.
     FutexWait,
@@ -407,11 +409,16 @@ impl Kind {
         Self::ALL.get(usize::from(byte)).copied()
     }
 
-    /// Whether the event is a single word.
+    /// Whether nothing but addresses is said of the event.
     #[inline]
     #[must_use]
-    pub const fn is_one_word(self) -> bool {
+    pub const fn is_brief(self) -> bool {
         matches!(self, Self::Enter | Self::Leave | Self::Run)
+    }
+
+    /// How many words it is if it is brief.
+    const fn brief_words(self) -> usize {
+        if matches!(self, Self::Enter) { 2 } else { 1 }
     }
 
     /// Whether the event is about teams and tasks of OpenMP.
@@ -451,7 +458,7 @@ pub struct Event {
     pub flags: u16,
     /// What it is about.
     pub address: u64,
-    /// The code address to which the hook returns; 0 for single words.
+    /// The code address to which the hook returns; 0 for single words. Of [`Kind::Enter`], where the frame ends.
     pub code: u64,
     /// The place in the global order of synchronization.
     pub number: Option<u64>,
@@ -501,6 +508,12 @@ impl Event {
             && !self.is_use_of_destroyed()
     }
 
+    /// Whether a frame of a function ends, with variables that other threads accessed.
+    #[must_use]
+    pub const fn ends_frame(&self) -> bool {
+        matches!(self.kind, Kind::Free) && self.flags & flag::STACK != 0
+    }
+
     /// Whether a descriptor is used: this orders nothing.
     #[must_use]
     pub const fn is_descriptor_use(&self) -> bool {
@@ -521,8 +534,9 @@ impl Event {
             | bit(self.extra, shift::EXTRA)
             | bit(self.number, shift::NUMBER)
             | bit(self.stored, shift::STORED);
-        if self.kind.is_one_word() {
-            return 1;
+        if self.kind.is_brief() {
+            words[1] = self.code & ADDRESS_MASK;
+            return self.kind.brief_words();
         }
         words[1] = (self.code & ADDRESS_MASK) | u64::from(self.flags) << 48;
         let mut count = 2;
@@ -546,8 +560,13 @@ impl Event {
             return None;
         }
         let mut event = Self::new(kind, first & ADDRESS_MASK, 0);
-        if kind.is_one_word() {
-            return Some((event, 1));
+        if kind.is_brief() {
+            let count = kind.brief_words();
+            if count > available {
+                return None;
+            }
+            event.code = if count > 1 { word(1) & ADDRESS_MASK } else { 0 };
+            return Some((event, count));
         }
         event.size = (first >> shift::SIZE) as u8 & 7;
         event.order = (first >> shift::ORDER) as u8 & 7;
@@ -583,7 +602,10 @@ mod tests {
         for &kind in &Kind::ALL[1..] {
             for mask in 0..16 {
                 let mut event = Event::new(kind, 0x7fff_1234_5678, 0);
-                if !kind.is_one_word() {
+                if kind == Kind::Enter {
+                    event.code = 0x7fff_1234_5680;
+                }
+                if !kind.is_brief() {
                     let known = |bit: u64| (mask >> bit & 1 == 1).then_some(0xdead_0000 + bit);
                     event.code = 0x5555_0000_1111;
                     (event.size, event.order, event.flags) = (3, 5, 0x8001);

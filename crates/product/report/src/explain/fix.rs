@@ -7,6 +7,7 @@ use reweave_trace::views::{CriticalSection, Mode};
 use reweave_trace::{AccessOp, EventId, Goal, MemoryOrder, Op, Trace};
 
 use super::argument::{Wait, listed, waits};
+use super::why::is_of_frame;
 use crate::Place;
 use crate::site::{Site, place};
 
@@ -19,6 +20,11 @@ pub fn paragraphs(trace: &Trace, finding: &Finding) -> Vec<String> {
         Kind::Race | Kind::UseAfterFree if let Detail::MemoryOrders(weak) = &finding.detail => {
             memory_orders(trace, weak)
         }
+        Kind::UseAfterFree if is_of_frame(trace, finding) => vec![
+            "Wait for the other thread before the function returns, or let it use memory that lives on: \
+             static, or from the heap."
+                .to_owned(),
+        ],
         Kind::Race => match finding.events[..] {
             [first, second] => race(trace, first, second),
             _ => Vec::new(),

@@ -2,7 +2,7 @@
 
 use reweave_analysis::{Detail, Finding, Guarantee, Kind, Nondeterminism, Proof, WeakAccess};
 use reweave_trace::views::Mode;
-use reweave_trace::{After, EventId, Trace};
+use reweave_trace::{After, EventId, ObjectOp, Op, Trace};
 
 use crate::alternatives::{BY_ORDER_ALONE, Unconfirmed, variable};
 use crate::finding::free_reads;
@@ -62,12 +62,32 @@ fn race(trace: &Trace, finding: &Finding) -> Vec<String> {
 }
 
 fn use_after_free(trace: &Trace, finding: &Finding) -> Vec<String> {
-    let Detail::MemoryOrders(weak) = &finding.detail else { return usual(Kind::UseAfterFree) };
+    let Detail::MemoryOrders(weak) = &finding.detail else {
+        return if is_of_frame(trace, finding) {
+            vec![
+                "The variable is on the stack of a function that returns, and nothing makes it wait until the \
+                 other thread is done with the variable. An access after that reads or changes whatever the \
+                 next functions keep there."
+                    .to_owned(),
+            ]
+        } else {
+            usual(Kind::UseAfterFree)
+        };
+    };
     vec![format!(
         "One thread frees memory that the other accesses, and happens-before puts neither before the \
          other.{} In C, C++ and Rust the behaviour of the program is undefined.",
         what_does_not_order(trace, weak)
     )]
+}
+
+/// Whether what is used after its end is a variable of a function that returns.
+pub(super) fn is_of_frame(trace: &Trace, finding: &Finding) -> bool {
+    let ends_frame = |&event: &EventId| match trace.event(event).op {
+        Op::Object(ObjectOp::Free, object) => trace.names().is_frame(object),
+        _ => false,
+    };
+    finding.kind == Kind::UseAfterFree && finding.events.iter().any(ends_frame)
 }
 
 /// What lies between the two and does not order them: a sentence with a space before it, or nothing.

@@ -29,6 +29,8 @@ pub struct Memory {
     var_uses: FxHashMap<String, u32>,
     /// The objects of live blocks, by the time of their allocation.
     objects: FxHashMap<u64, ObjectId>,
+    /// The frames of functions with variables that are kept, by when they end.
+    frames: FxHashMap<u64, ObjectId>,
     /// Those that a library made.
     pub library_blocks: FxHashSet<u64>,
     /// What is known of atomics in them.
@@ -64,6 +66,7 @@ impl Memory {
             vars: FxHashMap::default(),
             var_uses: FxHashMap::default(),
             objects: FxHashMap::default(),
+            frames: FxHashMap::default(),
             library_blocks: FxHashSet::default(),
             counts: FxHashMap::default(),
             unnamed: FxHashMap::default(),
@@ -192,6 +195,13 @@ impl Pass<'_> {
 
     fn name_of(&mut self, cell: Cell) -> String {
         let (address, bytes) = (cell.begin, cell.end - cell.begin);
+        if let Some((end, start)) = self.first_pass.frame_end(cell) {
+            let next = self.memory.frames.len() + 1;
+            let objects = &mut self.sink.names().objects;
+            let new = || objects.intern(&format!("frame#{next}"));
+            let object = *self.memory.frames.entry(end).or_insert_with(new);
+            return of_cell(objects.name(object), address.saturating_sub(start), bytes);
+        }
         if let Some(block) = self.memory.blocks.holding(address)
             && let Some(&object) = self.memory.objects.get(&block.time)
         {
@@ -251,6 +261,9 @@ impl Pass<'_> {
             self.memory.objects.remove(time);
             self.memory.counts.remove(time);
         }
+        if let Some(&object) = self.memory.frames.get(&time) {
+            self.emit(current, Op::Object(ObjectOp::Free, object), None)?;
+        }
         if change.released.is_empty() {
             self.misuse_of_freed(current)?;
         }
@@ -283,8 +296,14 @@ impl Pass<'_> {
             && (self.first_pass.cells.keeps_block(block.time)
                 || self.first_pass.is_freed_again(block.time))
         {
-            let objects = &mut self.sink.names().objects;
-            let object = objects.intern(&format!("block#{}", objects.len() + 1));
+            let object = if current.event.flags & flag::STACK == 0 {
+                let objects = &mut self.sink.names().objects;
+                objects.intern(&format!("block#{}", objects.len() + 1))
+            } else {
+                let thread = self.thread_id(current.number);
+                let names = self.sink.names();
+                names.objects.intern(&format!("stack({})", names.threads.name(thread)))
+            };
             self.memory.objects.insert(block.time, object);
             self.note_maker(current, block.time);
             self.emit(current, Op::Object(ObjectOp::Alloc, object), None)?;

@@ -61,6 +61,8 @@ pub struct FirstPass {
     /// The addresses of locks that were asked for after they had been destroyed.
     used_destroyed: FxHashSet<u64>,
     freed_uses: FreedUses,
+    /// Where what is kept of frames begins that end, by when they do.
+    frame_ends: FxHashMap<u64, u64>,
 }
 
 /// Accesses to memory that was freed before.
@@ -94,7 +96,10 @@ impl FreedUses {
             self.last.retain(|&(_, _, used)| !(start..start.saturating_add(size)).contains(&used));
         } else if let Some(freed) = freed.filter(|&freed| freed >= self.since) {
             self.last.push((place, freed, event.address));
-        } else if !self.last.is_empty() && Access::new(event).is_none() && !event.kind.is_one_word()
+        } else if !self.last.is_empty()
+            && Access::new(event).is_none()
+            && !event.kind.is_brief()
+            && !event.ends_frame()
         {
             self.settle();
         }
@@ -144,7 +149,9 @@ impl FirstPass {
             let change = sharing.step(thread, &event);
             let freed_use = sharing.take_use_of_freed();
             first_pass.freed_uses.step(&event, place, sharing.time(), freed_use);
-            if event.kind == Kind::Free {
+            if event.ends_frame() {
+                first_pass.frame_ends.insert(sharing.time() - 1, event.address);
+            } else if event.kind == Kind::Free {
                 let released = change.and_then(|change| change.released.first().copied());
                 first_pass.note_free(&event, released, &mut freed);
             }
@@ -300,6 +307,12 @@ impl FirstPass {
         self.freed_uses.found.get(&place).copied()
     }
 
+    /// If the frame of a function ends the life of `cell`: when, and where what is kept of it begins.
+    pub fn frame_end(&self, cell: Cell) -> Option<(u64, u64)> {
+        let end = self.cells.lifetimes()[cell.lifetime as usize].end;
+        self.frame_ends.get(&end).map(|&start| (end, start))
+    }
+
     /// Whether a lock at `address` is asked for after it was destroyed.
     pub fn is_used_destroyed(&self, address: u64) -> bool {
         self.used_destroyed.contains(&address)
@@ -325,8 +338,7 @@ impl FirstPass {
 
 /// Whether `event` says what the last plain write of its thread stored, or that nobody knows.
 pub const fn tells_stored(event: &Event) -> bool {
-    let leaves_open =
-        event.kind.is_one_word() || matches!(event.kind, Kind::Read | Kind::ReadRange);
+    let leaves_open = event.kind.is_brief() || matches!(event.kind, Kind::Read | Kind::ReadRange);
     event.stored.is_some() || !leaves_open
 }
 

@@ -112,7 +112,7 @@ impl Spins {
 
 /// Whether an event of this kind is nothing that a thread does to memory or to others.
 const fn is_no_step(kind: Kind) -> bool {
-    kind.is_one_word()
+    kind.is_brief()
         || matches!(
             kind,
             Kind::Nothing

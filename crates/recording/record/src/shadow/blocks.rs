@@ -77,6 +77,12 @@ impl Blocks {
         let length = event.extra.unwrap_or(0);
         match event.kind {
             Kind::Alloc => Some(self.allocate(event.address, length)),
+            Kind::Free if event.ends_frame() => {
+                // A frame of a thread's stack, which stays.
+                self.time += 1;
+                let range = Some((event.address, event.address.saturating_add(length)));
+                Some(Change { range, ..Change::default() })
+            }
             Kind::Free if length == 0 => Some(self.release_block(event.address, event.value)),
             Kind::Free => Some(self.release_range(event.address, length)),
             _ => None,

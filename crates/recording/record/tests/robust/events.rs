@@ -18,7 +18,7 @@ fn from_chunk(chunk: &[u8; BYTES_PER_EVENT]) -> Logged {
     let kind = Kind::ALL[usize::from(kind) % Kind::ALL.len()];
     let thread = u32::from(who & 3);
     let address = number(address).wrapping_add(u64::from(who >> 5));
-    if kind.is_one_word() {
+    if kind.is_brief() {
         return (thread, Event::new(kind, address, 0));
     }
     let is_known = |bit: u32| known >> bit & 1 == 1;

@@ -55,12 +55,24 @@ unsafe extern "C" fn update<const SIZE: u32>(address: u64, code: u64) {
     log_access::<SIZE, true>(Kind::Write, address, code);
 }
 
-unsafe extern "C" fn enter(called_from: u64) {
-    call_stack(Kind::Enter, called_from);
+/// No frame is larger, for all that we look at.
+const FRAME_BYTES_MAX: u64 = 1 << 20;
+
+/// A function was entered that was called from `called_from`, with these values of the registers that point to the
+/// stack and, if it keeps one, to its frame. If so, where it was called from stands above what that points to.
+unsafe extern "C" fn enter(called_from: u64, stack: u64, base: u64) {
+    let may_be_frame = base.is_multiple_of(16) && base.wrapping_sub(stack) < FRAME_BYTES_MAX;
+    let is_frame = may_be_frame && *((base + 8) as *const u64) == called_from;
+    call_stack(Kind::Enter, called_from, if is_frame { frame_end(base) } else { 0 });
 }
 
-unsafe extern "C" fn leave() {
-    call_stack(Kind::Leave, 0);
+unsafe extern "C" fn leave(base: u64) {
+    call_stack(Kind::Leave, 0, frame_end(base));
+}
+
+/// Where the frame ends to which `base` points: behind the caller's value of that and where it is called from.
+const fn frame_end(base: u64) -> u64 {
+    base.wrapping_add(16)
 }
 
 unsafe extern "C" fn read_range(address: u64, length: u64, code: u64) {
@@ -160,15 +172,15 @@ hooks! { "rcx":
     __tsan_memset => fill,
 }
 
-/// The argument is where the function was called from; nothing is to be added.
+/// The argument is where the function was called from.
 #[unsafe(naked)]
 #[cfg_attr(reweave_export, unsafe(no_mangle))]
 unsafe extern "C" fn __tsan_func_entry(called_from: u64) {
-    naked_asm!("jmp {}", sym enter)
+    naked_asm!("mov rsi, rsp", "mov rdx, rbp", "jmp {}", sym enter)
 }
 
 #[unsafe(naked)]
 #[cfg_attr(reweave_export, unsafe(no_mangle))]
 unsafe extern "C" fn __tsan_func_exit() {
-    naked_asm!("jmp {}", sym leave)
+    naked_asm!("mov rdi, rbp", "jmp {}", sym leave)
 }
