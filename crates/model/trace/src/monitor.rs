@@ -592,7 +592,7 @@ impl Violation {
             Self::BelowZero(s) => {
                 format!("takes from semaphore `{}`, which is at zero", names.semaphores.name(s))
             }
-            Self::AllocatedTwice(o) => format!("object `{}` was allocated before", object(o)),
+            Self::AllocatedTwice(o) => format!("object `{}` was alive before", object(o)),
             Self::FreedTwice(o) => format!("object `{}` was freed before", object(o)),
             Self::NotBegun(b) => {
                 format!("ends block `{}`, which its thread has not begun", names.blocks.name(b))

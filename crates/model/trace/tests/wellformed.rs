@@ -286,10 +286,10 @@ fn a_semaphore_of_known_start_never_drops_below_zero() {
 fn an_object_lives_once() {
     check("t1\nfree(o)", expect!["1 events"]);
     check("t1\nfree(o)\nfree(o)", expect!["event 2: object `o` was freed before"]);
-    check("t1\nfree(o)\nalloc(o)", expect!["event 2: object `o` was allocated before"]);
-    check("t1\nalloc(o)\nalloc(o)", expect!["event 2: object `o` was allocated before"]);
+    check("t1\nfree(o)\nalloc(o)", expect!["event 2: object `o` was alive before"]);
+    check("t1\nalloc(o)\nalloc(o)", expect!["event 2: object `o` was alive before"]);
     check("t1\nalloc(o)\nfree(o)\nfree(o)", expect!["event 3: object `o` was freed before"]);
-    check("t1\nalloc(o)\nfree(o)\nalloc(o)", expect!["event 3: object `o` was allocated before"]);
+    check("t1\nalloc(o)\nfree(o)\nalloc(o)", expect!["event 3: object `o` was alive before"]);
     check("t1\nalloc(o)", expect!["1 events"]);
 }
 

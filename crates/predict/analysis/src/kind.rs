@@ -152,7 +152,7 @@ kinds! {
     Misuse: KindInfo {
         name: "misuse",
         letter: 'M',
-        rule: "LockMisuse",
+        rule: "Misuse",
         weaknesses: &[667, 764, 765, 772, 832, 415, 910, 479],
         summary: "The recorded run misused a lock, a thread, memory or a file.",
         description: "A mutex was released or waited with that its thread did not hold, or destroyed while \

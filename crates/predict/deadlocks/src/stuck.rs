@@ -32,7 +32,7 @@
 //! the instances at the same code locations at most `TRIES_MAX` are tried. It is a claim about recorded
 //! events: code that did not run may wake a thread as well.
 //!
-//! Costs a pass over the waits and joins; for each candidate a query, and for a lost wake-up a copy of
+//! Costs a pass over the waits, joins and sections; for each candidate a query, and for a lost wake-up a copy of
 //! the events. `oracle::stuck` is the definition.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -418,7 +418,7 @@ const INFO: Info = Info {
     guarantee: Guarantee::Witnessed,
     needs: Layer::Events,
     is_default: true,
-    summary: "threads that can wait for ever: lost wake-ups, locks held while waiting, missing posts",
+    summary: "threads that can wait for ever: lost wake-ups, locks held while waiting or kept, missing posts",
     paper: "our own, after Smaragdakis et al., POPL 2012, Definition 4",
 };
 

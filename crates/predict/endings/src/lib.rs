@@ -71,7 +71,7 @@ const FAILED: Info = Info {
 const MISUSED: Info = Info {
     name: "endings.misuse",
     kind: Kind::Misuse,
-    summary: "locks, conditions and threads that the recorded run itself misused",
+    summary: "locks, conditions, threads, memory and files that the recorded run itself misused",
     ..STUCK
 };
 

@@ -15,7 +15,7 @@ use reweave_analysis::{
     Counter, Counters, Coverage, Detail, Finding, Info, Settings, Sink, Subject, spelled, too_weak,
 };
 use reweave_base::{FxHashMap, FxHashSet, Id, IndexVec};
-use reweave_driver::{Driver, Evaluated, Evaluator, Group, Open, Predictor, Reorderings, Tried};
+use reweave_driver::{Driver, Evaluated, Evaluator, Group, Predictor, Reorderings, Tried};
 use reweave_order::mhb::MustHappenBefore;
 use reweave_reorder::{Answer, Query};
 use reweave_trace::{
@@ -269,7 +269,7 @@ pub(crate) fn run(
     let mhb = subject.engine().mhb();
     let counts = Counts::default();
     let mut predictor = EndPredictor { trace, mhb, info, lives, message, counts };
-    let groups = groups.into_iter().map(|(tried, count)| Group::new(tried, count));
+    let groups = groups.into_iter().map(|(tried, count)| Group::sampled(tried, count));
     _ = driver.prove(&mut predictor, groups);
     let counters = predictor.counts.counters(objects_count);
     driver.coverage(info, counters)
@@ -281,7 +281,6 @@ struct Counts {
     proven: u64,
     refuted: u64,
     unknown: u64,
-    capped: u64,
     unknown_writer: u64,
 }
 
@@ -292,11 +291,8 @@ impl Counts {
             (Counter::Proven, self.proven),
             (Counter::Refuted, self.refuted),
         ];
-        let more = [
-            (Counter::Undecided, self.unknown),
-            (Counter::Capped, self.capped),
-            (Counter::UnknownWriter, self.unknown_writer),
-        ];
+        let more =
+            [(Counter::Undecided, self.unknown), (Counter::UnknownWriter, self.unknown_writer)];
         counters.extend(more.into_iter().filter(|&(_, count)| count > 0));
         counters
     }
@@ -337,11 +333,8 @@ impl Predictor for EndPredictor<'_, '_> {
 
     fn report(&mut self, group: Evaluated<Use>) -> Option<Finding> {
         let Some(proof) = group.proof else {
-            *match group.open {
-                Some(Open::Capped) => &mut self.counts.capped,
-                Some(_) => &mut self.counts.unknown,
-                None => &mut self.counts.refuted,
-            } += 1;
+            let is_open = group.open.is_some();
+            *if is_open { &mut self.counts.unknown } else { &mut self.counts.refuted } += 1;
             return None;
         };
         self.counts.proven += 1;

@@ -129,9 +129,7 @@ impl Summary {
     /// Whether any of what was left out as impossible may have ordered threads.
     #[must_use]
     pub fn lacks_synchronization(&self) -> bool {
-        const HARMLESS: [Impossible; 2] =
-            ["end of an object that is not live", "end of a block that did not begin"];
-        self.impossible.keys().any(|what| !HARMLESS.contains(what))
+        self.impossible.keys().any(|what| !rules::HARMLESS.contains(what))
     }
 }
 
@@ -405,7 +403,11 @@ impl Pass<'_> {
                 return Ok(());
             }
             // No plan counts these.
-            Kind::Block | Kind::Unblock | Kind::Argument => return Ok(()),
+            Kind::Argument => {
+                self.misuses.allocated_unseen(&event);
+                return Ok(());
+            }
+            Kind::Block | Kind::Unblock => return Ok(()),
             Kind::Interrupted if event.extra.is_none() => return Ok(()),
             Kind::Detach => return self.detach(event.address as u32, event.extra.is_some()),
             _ => {}

@@ -54,6 +54,7 @@ pub mod libraries {
     pub struct Boundary {
         pub calls: i64,
         pub depth: u32,
+        pub called_back: i64,
         pub is_due: bool,
         pub creates: bool,
         pub was_asked_for: bool,
@@ -97,9 +98,16 @@ pub mod objects {
     }
 }
 
-/// The flags of what ends a life at `entry`: what code that is not recorded waited for is not known. In a static program
+/// The flags of what ends a life at `entry`: what code that is not recorded waited for, there or before it called the
+/// program, is not known. In a static program
 /// all code may be such.
-pub fn flags_of_end(entry: &Entry) -> u16 {
+pub unsafe fn flags_of_end(entry: &Entry) -> u16 {
+    let is_called_back = (*entry.thread).boundary.called_back > 0;
+    if is_called_back { flag::ASSUMED } else { flags_of_begin(entry) }
+}
+
+/// The flags of what begins a life at `entry`.
+pub fn flags_of_begin(entry: &Entry) -> u16 {
     let is_seen = !cfg!(reweave_static) && objects::is_instrumented(entry.code);
     if is_seen { 0 } else { flag::ASSUMED }
 }

@@ -220,9 +220,6 @@ unsafe fn enter_by(
         libraries::resume(thread, code);
     }
     let entry = Entry { thread, code };
-    if memory::HAS_HIDDEN.load(Ordering::Relaxed) {
-        memory::log_hidden(&entry);
-    }
     program::look_for_objects(&entry);
     Some(entry)
 }
@@ -256,6 +253,7 @@ impl Entry {
 
     /// Logs an event; if `has_stored`, what the last write was to store is there.
     unsafe fn log_after(&self, kind: Kind, address: u64, mut operands: Operands, has_stored: bool) {
+        memory::tell_hidden(self);
         let thread = self.thread;
         if (*thread).ignored.is_any() {
             if (*thread).ignored.hides(kind) {
@@ -292,6 +290,7 @@ impl Entry {
 impl Entry {
     /// Logs an event that no plan counts.
     pub unsafe fn log_unplanned(&self, kind: Kind, address: u64, extra: Option<u64>) {
+        memory::tell_hidden(self);
         let buffer = (*self.thread).buffer;
         let number = (*buffer).numbered.then(process::next_number);
         let stored = take_stored(self.thread);
@@ -652,6 +651,9 @@ pub unsafe fn call_stack(kind: Kind, code: u64, frame_end: u64) {
         let word = (frame_end & ADDRESS_MASK) | (kind as u64) << shift::KIND;
         (*(*thread).buffer).put(&[word]);
         (*thread).boundary.calls -= 1;
+        if (*thread).boundary.called_back > (*thread).boundary.calls {
+            (*thread).boundary.called_back = 0;
+        }
         if (*thread).boundary.depth > 0 {
             libraries::left(thread);
         }

@@ -340,6 +340,18 @@ fn a_token_that_is_kept_is_missing_if_it_is_taken_first() {
     };
     check(&of(""), &[(Kind::Stuck, &[6, 3])]);
     check(&of("post(s)"), &[]);
+    // Who takes back what it posted leaves no token either.
+    check(
+        "
+        T1          T2
+        start(s)=0
+                    post(s)
+        take(s)
+        post(s)
+                    take(s)
+        ",
+        &[(Kind::Stuck, &[2])],
+    );
 }
 
 /// One thing that a thread of a random program does.

@@ -29,7 +29,35 @@ fn memory_that_can_be_used_after_it_was_freed_is_found() {
     }
 }
 
-const HANDLES: [&str; 6] = ["rwlock", "spinlock", "condition", "semaphore", "stream", "socket"];
+#[test]
+fn variables_that_can_be_used_after_their_function_returned_are_found() {
+    for compiler in compilers("c") {
+        let folder = Workshop::with(&["frames.c"]);
+        for options in [&["-O0"][..], &["-O2", "-fno-omit-frame-pointer"]] {
+            folder.build("frames.c", compiler, options);
+            for (mode, seed) in [("serial", "1"), ("serial", "2"), ("free", "1")] {
+                let case = format!("{compiler} {options:?} {mode} {seed}");
+                folder.record(&["--mode", mode, "--seed", seed], &["frames"]).must_be_whole();
+                assert_eq!(folder.findings(), [] as [&str; 0], "{case}");
+            }
+            folder.record(&[], &["frames", "early"]).must_be_whole();
+            assert_eq!(folder.findings(), ["use-after-free"], "{compiler} {options:?}");
+            let report = folder.reweave(&["check", "run.rwt"]).stdout;
+            let report = String::from_utf8_lossy(&report);
+            assert!(report.contains("is on the stack of main, and can come after"), "{report}");
+            let said = folder.reweave(&["confirm", "run.rwt", "U1", "--", "./frames", "early"]);
+            let said = String::from_utf8_lossy(&said.stdout);
+            assert!(said.contains("confirmed: 1 of 1"), "{compiler} {options:?}: {said}");
+        }
+        // Without frame pointers nothing is known of frames.
+        folder.build("frames.c", compiler, &["-O2"]);
+        folder.record(&[], &["frames"]).must_be_whole();
+        assert_eq!(folder.findings(), [] as [&str; 0], "{compiler}");
+    }
+}
+
+const HANDLES: [&str; 7] =
+    ["rwlock", "spinlock", "condition", "semaphore", "stream", "socket", "copy"];
 
 #[test]
 fn handles_that_can_be_used_after_their_end_are_found() {
@@ -44,6 +72,12 @@ fn handles_that_can_be_used_after_their_end_are_found() {
             assert_eq!(folder.findings(), ["use-after-close"], "{case}");
         }
     }
+}
+
+#[test]
+fn a_condition_that_is_destroyed_while_a_thread_waits_stops_nobody() {
+    let Some(folder) = Workshop::built("handles.c") else { return };
+    folder.record(&[], &["handles", "waiting"]);
 }
 
 #[test]

@@ -40,6 +40,23 @@ fn misuse_is_reported_where_it_happened() {
     }
 }
 
+/// What looks like misuse and is none.
+const NONE: [&str; 6] = ["cached", "contended", "by_writing", "checked", "ended", "cookie"];
+
+#[test]
+fn what_is_no_misuse_is_not_reported() {
+    for compiler in compilers("c") {
+        let folder = Workshop::with(&["no_misuse.c"]);
+        folder.build("no_misuse.c", compiler, &["-O1"]);
+        for how in NONE {
+            for seed in ["1", "2", "3", "4"] {
+                folder.record(&["--seed", seed], &["no_misuse", how]);
+                assert_eq!(folder.findings(), [] as [&str; 0], "{compiler} {how} {seed}");
+            }
+        }
+    }
+}
+
 #[test]
 fn memory_that_the_c_library_allocates_again_is_not_freed() {
     for compiler in compilers("c") {

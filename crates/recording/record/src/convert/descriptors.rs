@@ -220,7 +220,8 @@ impl Pass<'_> {
 
     fn end_descriptor(&mut self, current: &mut Current, number: u32) -> io::Result<()> {
         let mut event = None;
-        if let Some(name) = self.shared_life(number) {
+        let is_seen = self.first_pass.sees_links(current.place);
+        if let Some(name) = self.shared_life(number).filter(|_| is_seen) {
             let object = self.sink.names().objects.intern(&name);
             let is_emitted = self.emit(current, Op::Object(ObjectOp::Free, object), None)?;
             event = self.threads[current.thread].last_event.filter(|_| is_emitted);

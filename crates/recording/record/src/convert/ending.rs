@@ -59,7 +59,8 @@ impl Pass<'_> {
                 }
             },
         };
-        let is_whole = run_end.kind == EndKind::Exited;
+        // Where another thread ended the program while the first one waited, that may have been about to join more.
+        let is_whole = run_end.kind == EndKind::Exited && self.waits.awaited(MAIN).is_none();
         let misuses = self.take_misuses(is_whole);
         self.sink.end(RunEnd { misuses, ..run_end });
         Ok(())

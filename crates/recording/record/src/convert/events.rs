@@ -16,7 +16,7 @@ use reweave_trace::{
 use super::lives::Counted;
 use super::names::{Things, at_offset, fresh, legal, of_cell};
 use super::scan::{Ahead, key};
-use super::{Current, Pass};
+use super::{Current, Pass, rules};
 use crate::event_log::Stream;
 use crate::shadow::{Access, Blocks, Cell, WORD_BYTES, drop_within};
 
@@ -261,7 +261,9 @@ impl Pass<'_> {
             self.memory.objects.remove(time);
             self.memory.counts.remove(time);
         }
-        if let Some(&object) = self.memory.frames.get(&time) {
+        if let Some(&object) = self.memory.frames.get(&time)
+            && self.first_pass.is_frame_seen(&current.event, current.place)
+        {
             self.emit(current, Op::Object(ObjectOp::Free, object), None)?;
         }
         if change.released.is_empty() {
@@ -796,7 +798,7 @@ impl Pass<'_> {
         if current.event.kind == Kind::BlockEnd {
             match self.threads[current.thread].blocks.pop() {
                 Some(block) => _ = self.emit(current, Op::Marker(Marker::End(block)), None)?,
-                None => self.refuse("end of a block that did not begin"),
+                None => self.refuse(rules::NO_BLOCK),
             }
             return Ok(());
         }

@@ -8,13 +8,15 @@
 //! Containers whose links are written in a library that was not rebuilt lead to memory by ways that nobody sees
 //! change: `std::list` and `std::map` do. So a block is left out if recorded code reads in it what no recorded code
 //! wrote, or finds it by such a pointer. Where values are not recorded, as when threads run freely, that does not show,
-//! and what C++ programs make by `new` is left out. Blocks that a library made are its own.
+//! and what C++ programs make by `new` is left out, and so are the ends of their handles. Blocks that a library made are its
+//! own. Where there is more memory than values are compared of, nothing ends from there on.
 
 use std::io;
 
 use reweave_runtime::wire::{Event, Kind, flag, handle};
 use reweave_trace::{NameKind, Names, ObjectOp, Op};
 
+use super::scan::is_new;
 use super::{Current, Pass};
 use crate::shadow::WORD_BYTES;
 
@@ -65,9 +67,10 @@ impl Pass<'_> {
     /// Whether it is seen what the end of a block waits for whose atomics are as `count` says.
     pub fn is_end_seen(&mut self, current: &Current, time: u64, count: Option<Counted>) -> bool {
         let event = current.event;
-        let is_linked = self.first_pass.unseen_blocks.contains(&time);
+        let is_linked = self.first_pass.is_linked_unseen(time);
         let is_made = self.memory.library_blocks.contains(&time);
-        if event.flags & flag::ASSUMED != 0 || is_linked || is_made {
+        let is_compared = self.first_pass.is_compared(current.place);
+        if event.flags & flag::ASSUMED != 0 || is_linked || is_made || !is_compared {
             return false;
         }
         let Some(count) = count else { return true };
@@ -84,8 +87,7 @@ impl Pass<'_> {
         if !is_library && has_values {
             return;
         }
-        let functions = self.symbols.functions(event.code);
-        let is_new = functions.iter().any(|name| name.starts_with("operator new"));
+        let is_new = is_new(&self.symbols.functions(event.code));
         if is_library && !is_new || !has_values && is_new {
             self.memory.library_blocks.insert(time);
         }
@@ -99,7 +101,7 @@ impl Pass<'_> {
     /// A lock, condition, barrier or semaphore is destroyed that was used or will be.
     pub fn end_life(&mut self, current: &mut Current) -> io::Result<()> {
         let Event { address, flags, extra, .. } = current.event;
-        if flags & flag::ASSUMED != 0 {
+        if flags & flag::ASSUMED != 0 || !self.first_pass.sees_links(current.place) {
             self.misuses.destroyed(current, None, None);
             return Ok(());
         }

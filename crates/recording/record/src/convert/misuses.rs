@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::io;
 
 use reweave_base::{FxHashMap, FxHashSet};
-use reweave_runtime::wire::{Kind, flag};
+use reweave_runtime::wire::{Event, Kind, flag};
 use reweave_trace::{EventId, LockId, Marker, Misuse, MisuseKind, Op};
 
 use super::{Current, Pass};
@@ -66,6 +66,15 @@ impl Misuses {
     /// Memory is freed at `event` that will be freed again.
     pub fn freed(&mut self, current: &Current, event: Option<EventId>) {
         self.freed.insert(current.event.address, (current.number, event));
+    }
+
+    /// Memory may have been allocated out of sight that was freed before.
+    pub fn allocated_unseen(&mut self, event: &Event) {
+        match event.extra {
+            Some(0) => self.freed.clear(),
+            Some(_) => _ = self.freed.remove(&event.address),
+            None => {}
+        }
     }
 
     /// Memory is freed at `event` and `time` that will be accessed.

@@ -15,6 +15,12 @@ use reweave_trace::{ConditionId, ConditionOp, EventId, LockId, Monitor, Op, Thre
 /// Why an event cannot have happened.
 pub type Impossible = &'static str;
 
+const NO_LIFE: Impossible = "end of an object that is not live";
+pub const NO_BLOCK: Impossible = "end of a block that did not begin";
+
+/// What orders no threads, so that nothing is lost if it is left out.
+pub const HARMLESS: [Impossible; 2] = [NO_LIFE, NO_BLOCK];
+
 #[derive(Clone, Debug, Default)]
 struct ConditionState {
     waiting_count: u32,
@@ -121,10 +127,8 @@ fn reason(violation: Violation) -> Impossible {
         Violation::NotArrived(_) => "departure from a barrier without arrival",
         Violation::TooFewArrived { .. } => "departure from a barrier before all arrived",
         Violation::BelowZero(_) => "take from a semaphore at zero",
-        Violation::AllocatedTwice(_) | Violation::FreedTwice(_) => {
-            "end of an object that is not live"
-        }
-        Violation::NotBegun(_) => "end of a block that did not begin",
+        Violation::AllocatedTwice(_) | Violation::FreedTwice(_) => NO_LIFE,
+        Violation::NotBegun(_) => NO_BLOCK,
         _ => "of something that has no name",
     }
 }

@@ -10,11 +10,11 @@ use super::Kept;
 use super::descriptors::Descriptors;
 use super::names::{Symbols, legal};
 use super::spins::{self, Spins};
-use super::unseen::{self, Unseen};
+use super::unseen::{self, Unseen, UnseenLinks};
 use super::word_locks::{self, WordLocks};
 use crate::event_log::Stream;
 use crate::shadow::{
-    Access, Blocks, Cell, FREED_BYTES_MAX, ShadowCells, SharingAnalysis, WORD_BYTES,
+    Access, Blocks, Cell, FREED_BYTES_MAX, PAGE_BYTES, ShadowCells, SharingAnalysis, WORD_BYTES,
 };
 
 /// How many events [`Ahead`] looks ahead for what a write stored.
@@ -48,14 +48,17 @@ pub struct FirstPass {
     pub has_accesses: bool,
     /// Whether it is known what plain reads saw.
     pub has_values: bool,
+    /// The place of the first event at which there was more memory than values are compared of.
+    full_since: Option<u64>,
+    /// Whether C++ code allocates by `new`.
+    makes_by_new: bool,
     /// The names of memory to be kept that no access has.
     pub missing: Vec<String>,
     pub word_locks: word_locks::Recognized,
     pub spins: spins::Rows,
     pub descriptors: Descriptors,
     pub unseen: Unseen,
-    /// Blocks that unseen code wrote to or led to, by the times of their allocations.
-    pub unseen_blocks: FxHashSet<u64>,
+    unseen_links: UnseenLinks,
     /// Blocks that were freed a second time, by the times of their allocations.
     freed_again: FxHashSet<u64>,
     /// The addresses of locks that were asked for after they had been destroyed.
@@ -67,7 +70,7 @@ pub struct FirstPass {
 
 /// Accesses to memory that was freed before.
 ///
-/// It may have been allocated again out of sight, which the next event says that is no access.
+/// It may have been allocated again out of sight, which is said before the next event that is no access.
 #[derive(Debug, Default)]
 struct FreedUses {
     /// By the place of the access: when the memory was freed, counted in allocations and releases.
@@ -96,11 +99,7 @@ impl FreedUses {
             self.last.retain(|&(_, _, used)| !(start..start.saturating_add(size)).contains(&used));
         } else if let Some(freed) = freed.filter(|&freed| freed >= self.since) {
             self.last.push((place, freed, event.address));
-        } else if !self.last.is_empty()
-            && Access::new(event).is_none()
-            && !event.kind.is_brief()
-            && !event.ends_frame()
-        {
+        } else if !self.last.is_empty() && Access::new(event).is_none() && tells_of_hidden(event) {
             self.settle();
         }
     }
@@ -119,6 +118,14 @@ impl FreedUses {
         }
         self.frees = self.found.values().copied().collect();
     }
+}
+
+/// Whether the runtime says before it logs `event`, which is no access, what was allocated out of sight.
+const fn tells_of_hidden(event: &Event) -> bool {
+    let is_added = event.ends_frame()
+        || matches!(event.kind, Kind::Stored | Kind::Switch | Kind::Escaped | Kind::Maps);
+    let is_forgotten = matches!(event.kind, Kind::Interrupted) && event.extra.is_none();
+    !event.kind.is_brief() && !is_added && !is_forgotten
 }
 
 /// What is known of a thread in the first pass.
@@ -142,6 +149,7 @@ impl FirstPass {
         let mut spins = Spins::search();
         let mut unseen = unseen::Search::new();
         let mut threads: FxHashMap<u32, Seen> = FxHashMap::default();
+        let mut allocators: FxHashSet<u64> = FxHashSet::default();
         // Which block was freed last at an address.
         let mut freed: FxHashMap<u64, u64> = FxHashMap::default();
         let mut place = 0;
@@ -149,11 +157,10 @@ impl FirstPass {
             let change = sharing.step(thread, &event);
             let freed_use = sharing.take_use_of_freed();
             first_pass.freed_uses.step(&event, place, sharing.time(), freed_use);
+            let released = change.and_then(|change| change.released.first().copied());
+            first_pass.note_free(&event, released, &mut freed);
             if event.ends_frame() {
                 first_pass.frame_ends.insert(sharing.time() - 1, event.address);
-            } else if event.kind == Kind::Free {
-                let released = change.and_then(|change| change.released.first().copied());
-                first_pass.note_free(&event, released, &mut freed);
             }
             if event.kind == Kind::Maps {
                 symbols.maps(event.address);
@@ -161,25 +168,16 @@ impl FirstPass {
             word_locks.step(symbols, thread, &event);
             spins.is_repeated(thread, &event, place);
             unseen.step(thread, &event, symbols);
+            if unseen.is_full() {
+                first_pass.full_since.get_or_insert(place);
+            }
+            if event.kind == Kind::Alloc && allocators.insert(event.code) {
+                first_pass.makes_by_new |= is_new(&symbols.functions(event.code));
+            }
             first_pass.has_accesses |= Access::new(&event).is_some();
             first_pass.has_values |= event.kind == Kind::Read && event.value.is_some();
             first_pass.is_free |= event.number.is_some();
-            if event.kind == Kind::Receive {
-                first_pass.looked_at.insert(event.address);
-                if event.flags & flag::TRY == 0 {
-                    first_pass.taken_from.insert(event.address);
-                }
-            }
-            let is_lock = matches!(event.kind, Kind::LockRequest | Kind::Lock);
-            if is_lock && event.flags & flag::SHARED != 0 {
-                first_pass.shared_locks.insert(event.address);
-            }
-            if event.is_use_of_destroyed() {
-                first_pass.used_destroyed.insert(event.address);
-            }
-            if event.kind == Kind::LockBusy {
-                first_pass.tried_locks.insert(event.address);
-            }
+            first_pass.note_object(&event);
             first_pass.descriptors.step(thread, &event);
             first_pass.note_thread(&mut threads, thread, &event, place);
             place += 1;
@@ -191,16 +189,47 @@ impl FirstPass {
         first_pass.word_locks = word_locks.finish();
         first_pass.tried_locks.extend(first_pass.word_locks.tried());
         first_pass.spins = spins.finish();
-        (first_pass.unseen, first_pass.unseen_blocks) = unseen.finish();
+        (first_pass.unseen, first_pass.unseen_links) = unseen.finish();
         let unforked = threads.iter().filter(|(_, seen)| seen.runs && !seen.is_forked);
         first_pass.unforked = unforked.map(|(&thread, _)| thread).filter(|&t| t != MAIN).collect();
         first_pass.unforked.sort_unstable();
         Ok(first_pass)
     }
 
-    /// A free, of the block that was allocated at `released` if there was one. `freed` has which block was freed
-    /// last at an address.
+    /// What is done to a channel or a lock.
+    fn note_object(&mut self, event: &Event) {
+        let (address, flags) = (event.address, event.flags);
+        match event.kind {
+            Kind::Receive => {
+                self.looked_at.insert(address);
+                if flags & flag::TRY == 0 {
+                    self.taken_from.insert(address);
+                }
+            }
+            Kind::LockRequest | Kind::Lock if flags & flag::SHARED != 0 => {
+                self.shared_locks.insert(address);
+            }
+            Kind::LockDestroy if event.is_use_of_destroyed() => {
+                self.used_destroyed.insert(address);
+            }
+            Kind::LockBusy => _ = self.tried_locks.insert(address),
+            _ => {}
+        }
+    }
+
+    /// A free, of the block that was allocated at `released` if there was one, or an allocation out of sight. `freed`
+    /// has which block was freed last at an address.
     fn note_free(&mut self, event: &Event, released: Option<u64>, freed: &mut FxHashMap<u64, u64>) {
+        if event.is_hidden_alloc() {
+            // It may have been freed before, and be free again without that.
+            match event.extra {
+                Some(0) => freed.clear(),
+                _ => _ = freed.remove(&event.address),
+            }
+        }
+        if event.kind != Kind::Free || event.ends_frame() {
+            return;
+        }
         match released {
             Some(time) => _ = freed.insert(event.address, time),
             // What was cached when its thread ended may look as if it were still free.
@@ -307,6 +336,31 @@ impl FirstPass {
         self.freed_uses.found.get(&place).copied()
     }
 
+    /// Whether all memory is compared up to the event at `place`, if values are known at all.
+    pub fn is_compared(&self, place: u64) -> bool {
+        self.full_since.is_none_or(|since| place < since)
+    }
+
+    /// Whether links that code wrote which was not recorded show up to the event at `place`: by the values that are read, or
+    /// since no C++ code makes any.
+    pub fn sees_links(&self, place: u64) -> bool {
+        !self.makes_by_new || self.has_values && self.is_compared(place)
+    }
+
+    /// Whether unseen code wrote to or led to the block that was allocated at `time`.
+    pub fn is_linked_unseen(&self, time: u64) -> bool {
+        self.unseen_links.blocks.contains(&time)
+    }
+
+    /// Whether it is seen how other threads found what `event` says to be of a frame that ends. What leads there may point
+    /// to where a variable begins of which they used a later part.
+    pub fn is_frame_seen(&self, event: &Event, place: u64) -> bool {
+        let end = event.address.saturating_add(event.extra.unwrap_or(0));
+        let mut found =
+            self.unseen_links.others.range(event.address.saturating_sub(PAGE_BYTES)..end);
+        self.sees_links(place) && found.next().is_none()
+    }
+
     /// If the frame of a function ends the life of `cell`: when, and where what is kept of it begins.
     pub fn frame_end(&self, cell: Cell) -> Option<(u64, u64)> {
         let end = self.cells.lifetimes()[cell.lifetime as usize].end;
@@ -334,6 +388,11 @@ impl FirstPass {
             None => Ok(self.late.get(&place).copied()),
         }
     }
+}
+
+/// Whether one of `functions` is that by which C++ code allocates memory.
+pub fn is_new(functions: &[String]) -> bool {
+    functions.iter().any(|name| name.starts_with("operator new"))
 }
 
 /// Whether `event` says what the last plain write of its thread stored, or that nobody knows.

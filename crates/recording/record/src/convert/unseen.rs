@@ -38,6 +38,7 @@ use super::names::Symbols;
 use crate::event_log::Stream;
 use crate::order::{Clock, Order, Ticks};
 use crate::shadow::{Access, WORD_BYTES};
+pub use values::UnseenLinks;
 use values::{Pending, Time, Unexplained, Values, byte_of};
 
 /// Of what is read in longer stretches, only so many words are looked at: it stands for no decision.
@@ -102,12 +103,16 @@ impl Search {
         self.is_found |= read.is_some() && self.has_forked;
     }
 
-    /// What is to be asked, and the blocks that unseen code wrote to or that were found by what it wrote, by the times
-    /// of their allocations.
-    pub fn finish(self) -> (Unseen, FxHashSet<u64>) {
+    /// Whether there was more memory than is compared.
+    pub const fn is_full(&self) -> bool {
+        self.values.is_full
+    }
+
+    /// What is to be asked, and what unseen code wrote to or led to.
+    pub fn finish(self) -> (Unseen, UnseenLinks) {
         let writes = self.is_found.then_some(self.escapes);
         let has_calls = self.has_calls && self.has_forked;
-        (Unseen { writes, has_calls }, self.values.unseen_blocks)
+        (Unseen { writes, has_calls }, self.values.links)
     }
 }
 

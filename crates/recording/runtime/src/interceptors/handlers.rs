@@ -187,12 +187,15 @@ unsafe fn set_expectation(thread: *mut Thread, [is_interrupted, asks, waits]: Ex
     (*thread).waits_in_call = waits;
 }
 
+/// The signals that a thread gets by its own writing: to a pipe that nobody reads, to a file that is too large.
+const BY_WRITING: [c_int; 2] = [13, 25];
+
 /// Notes that the handler of `signal` is about to run on `thread`, and says what is to be restored afterwards. A thread that
 /// waits in a call, or that asked for the signal or for the fault, is not interrupted at an arbitrary place.
 unsafe fn interrupt(thread: *mut Thread, signal: c_int) -> Expectation {
     let (was_interrupted, asks) = ((*thread).is_interrupted, (*thread).asks_for_signals);
     let waits = (*thread).waits_in_call;
-    let is_expected = asks || waits || FAULTS.contains(&signal);
+    let is_expected = asks || waits || FAULTS.contains(&signal) || BY_WRITING.contains(&signal);
     set_expectation(thread, [was_interrupted || !is_expected, false, false]);
     [was_interrupted, asks, waits]
 }

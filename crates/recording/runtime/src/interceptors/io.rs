@@ -298,6 +298,7 @@ unsafe fn replacing(
     if file == copy {
         return call();
     }
+    note_use(entry, file);
     let before = channels::raw(copy);
     let result = leaving(entry, copy, call);
     if result < 0 {
@@ -319,7 +320,10 @@ unsafe fn control(
     const WAIT_FOR_LOCK: c_int = 7;
     const LOCK: core::ops::RangeInclusive<c_int> = 37..=38;
     match command {
-        DUPLICATE | DUPLICATE_CLOSED => duplicated(entry, file, entry.nonblocking(call)),
+        DUPLICATE | DUPLICATE_CLOSED => {
+            note_use(entry, file);
+            duplicated(entry, file, entry.nonblocking(call))
+        }
         WAIT_FOR_LOCK => entry.blocking(call),
         _ if LOCK.contains(&command) => exchanging(entry, file_locks(), call),
         _ => entry.nonblocking(call),

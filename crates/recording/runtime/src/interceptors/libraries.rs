@@ -72,6 +72,9 @@ pub struct Boundary {
     pub calls: i64,
     /// How many callbacks have been entered and not left.
     pub depth: u32,
+    /// If a library that may have counted references has called the program: how many functions had been entered with
+    /// the one that it called, else 0.
+    pub called_back: i64,
     /// Whether the last call was not followed by an event of the program yet.
     pub is_due: bool,
     /// Whether the thread is in a call of a known library that runs what others handed to it.
@@ -170,6 +173,10 @@ pub unsafe fn go_on(thread: *mut Thread, call: Call) {
 pub unsafe fn entered(thread: *mut Thread, code: u64) {
     let Some(object) = objects::find(code) else { return };
     let boundary = &mut (*thread).boundary;
+    // What a thread begins with is called by no code of the program.
+    if boundary.calls > 0 && boundary.called_back == 0 && may_count(object, code) {
+        boundary.called_back = boundary.calls + 1;
+    }
     let flags = match object.sort() {
         Sort::Foreign => flag::ASSUMED,
         // What a known library calls at once orders nothing, unlike what it runs for others.
@@ -185,6 +192,11 @@ pub unsafe fn entered(thread: *mut Thread, code: u64) {
     boundary.depth += 1;
     let entry = ManuallyDrop::new(Entry { thread, code });
     log_one(&entry, Kind::Receive, channel, code, flags);
+}
+
+/// Whether the code at `code` in `object` may count references to what it then has the program destroy.
+unsafe fn may_count(object: &Object, code: u64) -> bool {
+    matches!(object.sort(), Sort::Known | Sort::Foreign) || objects::is_in_cxx_library(code)
 }
 
 /// Whether a known library that calls the program runs what others handed to it: it was asked to, or

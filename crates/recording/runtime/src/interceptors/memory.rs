@@ -6,7 +6,7 @@ use core::ffi::{c_int, c_long};
 use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use super::program::{log_range, log_range_of};
-use super::{enter_or, flags_of_end, interceptors, keeping_errno};
+use super::{enter_or, flags_of_begin, flags_of_end, interceptors, keeping_errno};
 use crate::log::{self, Entry, Operands};
 use crate::thread;
 use crate::wire::{Kind, flag};
@@ -42,7 +42,7 @@ pub unsafe fn allocated(entry: &Entry, block: usize, size: usize) -> usize {
 /// The same of memory that is as `flags` say.
 unsafe fn allocated_so(entry: &Entry, block: usize, size: usize, flags: u16) -> usize {
     if block != 0 {
-        let (flags, extra) = (flags | flags_of_end(entry), Some(size as u64));
+        let (flags, extra) = (flags | flags_of_begin(entry), Some(size as u64));
         entry.log_with(Kind::Alloc, block as u64, Operands { flags, extra, ..Operands::default() });
     }
     block
@@ -63,7 +63,7 @@ static HIDDEN: [Hidden; 16] =
 /// Whether there was one for which there was no room.
 static IS_HIDDEN_FULL: AtomicBool = AtomicBool::new(false);
 
-pub static HAS_HIDDEN: AtomicBool = AtomicBool::new(false);
+static HAS_HIDDEN: AtomicBool = AtomicBool::new(false);
 
 /// Notes that `block` was allocated out of sight: by a thread that is in the runtime already, where it must
 /// not write to the log.
@@ -84,9 +84,17 @@ unsafe fn hidden(block: usize) -> usize {
     block
 }
 
-/// Logs what was allocated out of sight.
+/// Logs what was allocated out of sight, before anything but accesses is logged: what a thread accessed so is not
+/// taken for freed.
+#[inline]
+pub unsafe fn tell_hidden(entry: &Entry) {
+    if HAS_HIDDEN.load(Ordering::Relaxed) {
+        log_hidden(entry);
+    }
+}
+
 #[cold]
-pub unsafe fn log_hidden(entry: &Entry) {
+unsafe fn log_hidden(entry: &Entry) {
     HAS_HIDDEN.swap(false, Ordering::Acquire);
     for hidden in &HIDDEN {
         let block = hidden.block.load(Ordering::Acquire);

@@ -42,7 +42,7 @@ unsafe fn reading<R: Copy>(
     note_use(entry, file);
     let result = match channel {
         Some(_) => entry.blocking(call),
-        None => entry.nonblocking(call),
+        None => within_lock(entry, stream, file, || entry.nonblocking(call)),
     };
     note_receive(entry, channel, true);
     let (address, length) = filled(result);
@@ -66,8 +66,31 @@ unsafe fn writing<R>(
     note_send(entry, channel);
     match channel {
         Some(_) => entry.blocking(call),
-        None => entry.nonblocking(call),
+        None => within_lock(entry, stream, file, || entry.nonblocking(call)),
     }
+}
+
+/// Makes a call that reads or writes `stream`. If it leads to no `file`, what it leads to may be code of the program, which
+/// the C library calls while it holds the lock of the stream.
+unsafe fn within_lock<R>(entry: &Entry, stream: usize, file: c_int, call: impl FnOnce() -> R) -> R {
+    if stream == 0 || file >= 0 {
+        return call();
+    }
+    lock(entry, stream, || flockfile::real(stream));
+    let result = call();
+    entry.log(Kind::Unlock, stream as u64);
+    funlockfile::real(stream);
+    result
+}
+
+/// Acquires the lock of `stream`, which a thread may hold several times.
+unsafe fn lock(entry: &Entry, stream: usize, call: impl Fn()) {
+    let attempt = || if ftrylockfile::real(stream) == 0 { 0 } else { BUSY };
+    let blocking = || {
+        call();
+        0
+    };
+    acquire(entry, stream, flag::RECURSIVE, attempt, blocking);
 }
 
 /// Makes a call that reads a line from `stream` to memory that it finds at `line`, as much as it finds
@@ -262,8 +285,7 @@ interceptors! {
     }
     fn fflush(stream: usize) -> c_int |entry, call| { writing(&entry, stream, 0, 0, call) }
     fn flockfile(stream: usize) -> () |entry, call| {
-        let attempt = || if ftrylockfile::real(stream) == 0 { 0 } else { BUSY };
-        acquire(&entry, stream, flag::RECURSIVE, attempt, || { call(); 0 });
+        lock(&entry, stream, call);
     }
     fn ftrylockfile(stream: usize) -> c_int |entry, call| {
         let result = call();

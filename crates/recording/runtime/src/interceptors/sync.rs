@@ -295,11 +295,13 @@ interceptors! {
     }
     fn pthread_cond_destroy(condition: usize) -> c_int |entry, call| {
         destroyed(&entry, condition, 0, Some(handle::CONDITION));
-        call()
+        // It waits for threads that are still inside.
+        entry.nonblocking(call)
     }
     fn pthread_barrier_destroy(barrier: usize) -> c_int |entry, call| {
         destroyed(&entry, barrier, 0, Some(handle::BARRIER));
-        call()
+        // It waits for threads that are still inside.
+        entry.nonblocking(call)
     }
     fn sem_destroy(semaphore: usize) -> c_int |entry, call| {
         destroyed(&entry, semaphore, 0, Some(handle::SEMAPHORE));
@@ -311,7 +313,7 @@ interceptors! {
     }
     fn cnd_destroy(condition: usize) -> () |entry, call| {
         destroyed(&entry, condition, 0, Some(handle::CONDITION));
-        call();
+        entry.nonblocking(call);
     }
     fn pthread_mutex_lock(mutex: usize) -> c_int |entry, call| { lock_mutex(&entry, mutex, 0, call) }
     fn pthread_mutex_timedlock(mutex: usize, until: usize) -> c_int |entry, call| {
@@ -382,15 +384,24 @@ interceptors! {
 
     // Condition variables.
     fn pthread_cond_wait(condition: usize, mutex: usize) -> c_int |entry, call| {
+        if refuses_unlock(mutex) {
+            return call();
+        }
         wait_on(&entry, condition, mutex, (TIMED_OUT, misuse_by_stranger(mutex)), call)
     }
     fn pthread_cond_timedwait(condition: usize, mutex: usize, until: usize) -> c_int |entry, call| {
+        if refuses_unlock(mutex) {
+            return call();
+        }
         let flags = flag::TIMED_OUT | misuse_by_stranger(mutex);
         wait_on(&entry, condition, mutex, (TIMED_OUT, flags), call)
     }
     fn pthread_cond_clockwait(
         condition: usize, mutex: usize, clock: c_int, until: usize,
     ) -> c_int |entry, call| {
+        if refuses_unlock(mutex) {
+            return call();
+        }
         let flags = flag::TIMED_OUT | misuse_by_stranger(mutex);
         wait_on(&entry, condition, mutex, (TIMED_OUT, flags), call)
     }

@@ -77,6 +77,40 @@ static void *close_socket(void *unused) {
     return unused;
 }
 
+static void *copy(void *unused) {
+    dup2(sockets[0], 100);
+    return unused;
+}
+
+// Destroying a condition waits for those who wait on it, until somebody wakes them.
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t waited = PTHREAD_COND_INITIALIZER;
+
+static void *wait_once(void *unused) {
+    pthread_mutex_lock(&lock);
+    pthread_cond_wait(&waited, &lock);
+    pthread_mutex_unlock(&lock);
+    return unused;
+}
+
+static void *wake_late(void *unused) {
+    usleep(200000);
+    pthread_mutex_lock(&lock);
+    pthread_cond_broadcast(&waited);
+    pthread_mutex_unlock(&lock);
+    return unused;
+}
+
+static void destroy_waited(void) {
+    pthread_t threads[2];
+    pthread_create(&threads[0], NULL, wait_once, NULL);
+    usleep(50000);
+    pthread_create(&threads[1], NULL, wake_late, NULL);
+    pthread_cond_destroy(&waited);
+    pthread_join(threads[0], NULL);
+    pthread_join(threads[1], NULL);
+}
+
 static struct {
     const char *name;
     void *(*use)(void *), *(*end)(void *);
@@ -84,6 +118,7 @@ static struct {
     {"rwlock", read_lock, destroy_rwlock}, {"spinlock", spin_lock, destroy_spinlock},
     {"condition", notify, destroy_condition}, {"semaphore", post, destroy_semaphore},
     {"stream", print, close_stream}, {"socket", send_byte, close_socket},
+    {"copy", copy, close_socket},
 };
 
 int main(int count, char **words) {
@@ -101,6 +136,7 @@ int main(int count, char **words) {
         if (count == 2) pthread_join(user, NULL);
         pthread_join(ender, NULL);
     }
+    if (!strcmp(words[1], "waiting")) destroy_waited();
     puts("done");
     return 0;
 }

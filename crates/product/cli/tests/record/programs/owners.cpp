@@ -4,9 +4,11 @@
 #include <condition_variable>
 #include <cstdio>
 #include <deque>
+#include <exception>
 #include <functional>
 #include <future>
 #include <list>
+#include <locale>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -167,7 +169,55 @@ static int queued() {
     return sum;
 }
 
+// Objects that the library counts references to, out of sight, and then has the program destroy.
+struct Thrown {
+    int *values = new int[2]{1, 2};
+    Thrown() = default;
+    Thrown(const Thrown &other) : values(new int[2]{other.values[0], other.values[1]}) {}
+    ~Thrown() { delete[] values; }
+};
+
+struct Facet : std::locale::facet {
+    static std::locale::id id;
+    int *values = new int[2]{3, 4};
+    ~Facet() override { delete[] values; }
+};
+std::locale::id Facet::id;
+
+static int caught() {
+    auto *first = new std::exception_ptr(std::make_exception_ptr(Thrown()));
+    auto *second = new std::exception_ptr(*first);
+    int sum = 0;
+    std::thread thread([&] {
+        try {
+            std::rethrow_exception(*second);
+        } catch (Thrown &thrown) {
+            sum += thrown.values[1];
+        }
+        delete second;
+    });
+    std::this_thread::sleep_for(std::chrono::milliseconds(30));
+    delete first;
+    thread.join();
+    return sum;
+}
+
+static int localized() {
+    auto *first = new std::locale(std::locale::classic(), new Facet);
+    auto *second = new std::locale(*first);
+    int sum = 0;
+    std::thread thread([&] {
+        sum += std::use_facet<Facet>(*second).values[1];
+        delete second;
+    });
+    std::this_thread::sleep_for(std::chrono::milliseconds(30));
+    delete first;
+    thread.join();
+    return sum;
+}
+
 int main() {
     std::printf("%d %d %zu %d %d\n", lists(), walks(), counted(), promised(), queued());
+    std::printf("%d %d\n", caught(), localized());
     return 0;
 }

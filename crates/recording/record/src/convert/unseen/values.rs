@@ -5,6 +5,7 @@
 //!
 //! Forty bytes for each eight that are accessed; twice that where bytes are accessed one by one.
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 
 use reweave_base::{FxHashMap, FxHashSet};
@@ -91,6 +92,15 @@ impl Pending {
     }
 }
 
+/// Memory that recorded code found by what no recorded code wrote, or in which it read such a thing.
+#[derive(Debug, Default)]
+pub struct UnseenLinks {
+    /// Blocks, by the times of their allocations.
+    pub blocks: FxHashSet<u64>,
+    /// Addresses on stacks and elsewhere.
+    pub others: BTreeSet<u64>,
+}
+
 /// What memory holds.
 pub struct Values {
     pages: FxHashMap<u64, Box<[Word]>>,
@@ -109,8 +119,9 @@ pub struct Values {
     unknown: FxHashSet<u64>,
     /// Words that were read and that no recorded code wrote, or not what was read.
     unseen_words: FxHashSet<u64>,
-    /// Blocks with such words in them, or that such a word points to, by the times of their allocations.
-    pub unseen_blocks: FxHashSet<u64>,
+    pub links: UnseenLinks,
+    /// Whether there was more memory than is compared.
+    pub is_full: bool,
     /// Whether memory is as the program found it when it started: not in a process that was forked.
     is_fresh: bool,
     /// Whether the last access was to what its thread had accessed last itself.
@@ -129,7 +140,8 @@ impl Values {
             zeroed: FxHashSet::default(),
             unknown: FxHashSet::default(),
             unseen_words: FxHashSet::default(),
-            unseen_blocks: FxHashSet::default(),
+            links: UnseenLinks::default(),
+            is_full: false,
             is_fresh: true,
             was_own: false,
         }
@@ -245,7 +257,10 @@ impl Values {
             let target = value.filter(|_| is_whole);
             for address in [Some(access.start), target].into_iter().flatten() {
                 let block = self.blocks.holding(address).map(|block| block.time);
-                self.unseen_blocks.extend(block.filter(|time| !self.stacks.contains(time)));
+                match block.filter(|time| !self.stacks.contains(time)) {
+                    Some(block) => _ = self.links.blocks.insert(block),
+                    None => _ = self.links.others.insert(address),
+                }
             }
         }
     }
@@ -391,6 +406,7 @@ impl Values {
         let (page, place) = (number / PAGE_WORDS as u64, number as usize % PAGE_WORDS);
         let Self { pages, filled, .. } = self;
         if pages.len() >= PAGES_MAX && !pages.contains_key(&page) {
+            self.is_full = true;
             return None;
         }
         let page = pages.entry(page).or_insert_with(|| {
