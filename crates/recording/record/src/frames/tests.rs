@@ -21,7 +21,8 @@ fn write(address: u64) -> Event {
 /// What ends in `events`: the thread, and the first byte and how many of what others accessed.
 #[track_caller]
 fn check(events: &[(u32, Event)], expected: &[(u32, u64, u64)]) {
-    let mut stream = WithFrames::new(events.to_vec().into_iter());
+    let recording = Vec::from(events);
+    let mut stream = WithFrames::new(recording.into_iter());
     let (mut ends, mut rest) = (Vec::new(), Vec::new());
     while let Some((thread, event)) = stream.next_event().unwrap() {
         if event.ends_frame() {
