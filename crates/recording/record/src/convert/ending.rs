@@ -59,8 +59,10 @@ impl Pass<'_> {
                 }
             },
         };
-        // Where another thread ended the program while the first one waited, that may have been about to join more.
-        let is_whole = run_end.kind == EndKind::Exited && self.waits.awaited(MAIN).is_none();
+        // Where another thread ended the program while the first one waited, that may have been about to join more. The
+        // runtime's own wait at the end is at no code of the program.
+        let waits = self.waits.awaited(MAIN).is_some_and(|(_, code)| code != 0);
+        let is_whole = run_end.kind == EndKind::Exited && !waits;
         let misuses = self.take_misuses(is_whole);
         self.sink.end(RunEnd { misuses, ..run_end });
         Ok(())

@@ -61,18 +61,22 @@ const FRAME_BYTES_MAX: u64 = 1 << 20;
 /// A function was entered that was called from `called_from`, with these values of the registers that point to the
 /// stack and, if it keeps one, to its frame. If so, where it was called from stands above what that points to.
 unsafe extern "C" fn enter(called_from: u64, stack: u64, base: u64) {
-    let may_be_frame = base.is_multiple_of(16) && base.wrapping_sub(stack) < FRAME_BYTES_MAX;
-    let is_frame = may_be_frame && *((base + 8) as *const u64) == called_from;
-    call_stack(Kind::Enter, called_from, if is_frame { frame_end(base) } else { 0 });
+    let end = frame_end(stack, base);
+    let is_frame = end != 0 && *((base + 8) as *const u64) == called_from;
+    call_stack(Kind::Enter, called_from, if is_frame { end } else { 0 });
 }
 
-unsafe extern "C" fn leave(base: u64) {
-    call_stack(Kind::Leave, 0, frame_end(base));
+unsafe extern "C" fn leave(stack: u64, base: u64) {
+    call_stack(Kind::Leave, 0, frame_end(stack, base));
 }
 
-/// Where the frame ends to which `base` points: behind the caller's value of that and where it is called from.
-const fn frame_end(base: u64) -> u64 {
-    base.wrapping_add(16)
+/// Where the frame ends to which `base` may point: behind the caller's value of that and where it is called from; 0 if
+/// it points to none. In a function that keeps no frame pointer it can be anything, such as the end of all memory at
+/// the border of a page.
+const fn frame_end(stack: u64, base: u64) -> u64 {
+    let is_near = base.wrapping_sub(stack) < FRAME_BYTES_MAX;
+    let may_be_frame = is_near && base.is_multiple_of(16) && !base.is_multiple_of(4096);
+    if may_be_frame { base + 16 } else { 0 }
 }
 
 unsafe extern "C" fn read_range(address: u64, length: u64, code: u64) {
@@ -182,5 +186,5 @@ unsafe extern "C" fn __tsan_func_entry(called_from: u64) {
 #[unsafe(naked)]
 #[cfg_attr(reweave_export, unsafe(no_mangle))]
 unsafe extern "C" fn __tsan_func_exit() {
-    naked_asm!("mov rdi, rbp", "jmp {}", sym leave)
+    naked_asm!("mov rdi, rsp", "mov rsi, rbp", "jmp {}", sym leave)
 }
