@@ -177,13 +177,8 @@ impl<'a, 't> Candidates<'a, 't> {
         };
         let mut vars = trace.names().vars.entries();
         let has_handlers = vars.any(|(_, name)| name.starts_with(HANDLER));
-        for (id, event) in trace.events() {
-            if id.index().is_multiple_of(STRIDE)
-                && driver.progress(id.index(), trace.len()).is_break()
-            {
-                break;
-            }
-            match event.op {
+        for id in waits(driver) {
+            match trace.event(id).op {
                 Op::Condition(ConditionOp::Wake, _) => {
                     let wait = trace.signals().wait_interval(id).copied();
                     let Some((wait, notify)) = wait.and_then(|it| Some((it, it.notify?))) else {
@@ -243,6 +238,9 @@ impl<'a, 't> Candidates<'a, 't> {
     /// Adds the takes of semaphores that find no token if their threads stop there and all others run.
     fn add_kept_tokens(&mut self) {
         let trace = self.trace;
+        if trace.names().semaphores.is_empty() {
+            return;
+        }
         let mut tokens: FxHashMap<SemaphoreId, Tokens> = FxHashMap::default();
         let operations = || {
             trace.events().filter_map(|(id, event)| match event.op {
@@ -321,6 +319,35 @@ impl<'a, 't> Candidates<'a, 't> {
         });
         last.copied().collect()
     }
+}
+
+/// The events at which threads may wait for others, but for locks, in order.
+fn waits(driver: &mut Driver<'_, '_>) -> Vec<EventId> {
+    let trace = driver.trace();
+    let names = trace.names();
+    if names.conditions.is_empty() && names.semaphores.is_empty() && names.barriers.is_empty() {
+        // Then there are few, and no need to look at all events.
+        let threads = (0..names.threads.len()).map(ThreadId::from_index);
+        let mut joins: Vec<EventId> = threads.filter_map(|it| trace.lifetime(it).join).collect();
+        joins.sort_unstable();
+        return joins;
+    }
+    let mut waits = Vec::new();
+    for (id, event) in trace.events() {
+        if id.index().is_multiple_of(STRIDE) && driver.progress(id.index(), trace.len()).is_break()
+        {
+            break;
+        }
+        let may_wait = matches!(
+            event.op,
+            Op::Condition(ConditionOp::Wake, _)
+                | Op::Thread(ThreadOp::Join, _)
+                | Op::Semaphore(SemaphoreOp::Take, _)
+                | Op::Barrier(BarrierOp::Depart, _)
+        );
+        waits.extend(may_wait.then_some(id));
+    }
+    waits
 }
 
 /// The acquires of `lock` that wait if they have to, by thread.
