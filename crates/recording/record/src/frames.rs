@@ -12,7 +12,7 @@
 //!
 //! Costs a look into a table for each access.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::io;
 
 use reweave_base::FxHashMap;
@@ -32,8 +32,10 @@ const DEPTH_MAX: usize = 1 << 16;
 struct Frames {
     /// Where those of the functions that it is in end, the innermost last; 0 where that is not known.
     ends: Vec<u64>,
+    /// The same without those that are not known. On one stack they go down.
+    known: Vec<u64>,
     /// The words that other threads accessed, by the ends of the frames that they are in.
-    shared: BTreeMap<u64, Words>,
+    shared: FxHashMap<u64, Words>,
 }
 
 /// The first and the last of some words, by address.
@@ -44,31 +46,46 @@ struct Words {
 }
 
 impl Frames {
+    /// A function is entered whose frame ends at `end`, or 0.
     fn enter(&mut self, end: u64) {
+        // Those that are further in were left by a jump, or are on another stack: nothing is said of them.
+        while self.ends.last().is_some_and(|&top| top != 0 && top <= end) {
+            self.pop();
+        }
         if self.ends.len() < DEPTH_MAX {
             self.ends.push(end);
+            self.known.extend((end != 0).then_some(end));
         }
     }
 
-    /// The function whose frame ends at `end` is left: what others accessed in it.
+    /// A function is left whose frame ends at `end`, if it has one: what others accessed in it.
     fn leave(&mut self, end: u64) -> Option<Words> {
-        // Those that are further in were left by a jump, or are on another stack.
-        let place = self.ends.iter().rposition(|&entered| entered == end && entered != 0);
-        let Some(place) = place else {
-            // The function that is left has no frame pointer, so it is not this frame that is left.
-            self.ends.pop_if(|entered| *entered == 0);
-            return None;
-        };
-        for skipped in self.ends.drain(place..).skip(1) {
-            self.shared.remove(&skipped);
+        loop {
+            match *self.ends.last()? {
+                // It has no frame pointer, and `end` may be that of the function around it.
+                0 => {
+                    self.pop();
+                    return None;
+                }
+                top if top < end => _ = self.pop(),
+                top => return if top == end { self.pop() } else { None },
+            }
         }
+    }
+
+    /// The innermost frame is gone: what others accessed in it.
+    fn pop(&mut self) -> Option<Words> {
+        let end = self.ends.pop().filter(|&end| end != 0)?;
+        self.known.pop();
         self.shared.remove(&end)
     }
 
     /// Another thread accesses the word at `address`.
     fn share(&mut self, address: u64) {
-        let within = |&&end: &&u64| address < end && end - address <= DISTANCE_MAX;
-        let Some(&end) = self.ends.iter().rev().find(within) else { return };
+        let outer = self.known.partition_point(|&end| end > address);
+        let innermost = outer.checked_sub(1).map(|place| self.known[place]);
+        let is_near = |&end: &u64| address < end && end - address <= DISTANCE_MAX;
+        let Some(end) = innermost.filter(is_near) else { return };
         let words = self.shared.entry(end).or_insert(Words { first: address, last: address });
         words.first = words.first.min(address);
         words.last = words.last.max(address);

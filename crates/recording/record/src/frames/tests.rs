@@ -67,16 +67,29 @@ fn a_function_without_a_frame_pointer_ends_no_frame() {
             (0, enter(STACK)),
             (0, enter(0)),
             (1, write(STACK - 80)),
-            // Its register happens to point to the frame around it, or to anything.
-            (0, leave(STACK - 8)),
+            // Its register happens to point to the frame around it.
+            (0, leave(STACK)),
+            (1, write(STACK - 16)),
+            (0, enter(0)),
+            (0, leave(0)),
             (0, leave(STACK)),
         ],
-        &[(0, STACK - 80, 8)],
+        &[(0, STACK - 80, 72)],
     );
 }
 
 #[test]
-fn what_was_left_by_a_jump_ends_with_what_follows_in_its_place() {
+fn calls_that_are_nested_deeply_take_no_longer_each() {
+    let depth = 2 * DEPTH_MAX as u64;
+    let end = |call: u64| STACK + (depth - call) * 16;
+    let calls = (0..depth).map(|call| (0, enter(end(call))));
+    let returns = (0..depth).rev().map(|call| (0, leave(end(call))));
+    let unknown = (0..depth).map(|_| (0, enter(0))).chain((0..depth).map(|_| (0, leave(STACK))));
+    check(&calls.chain(returns).chain(unknown).collect::<Vec<_>>(), &[]);
+}
+
+#[test]
+fn of_what_was_left_by_a_jump_nothing_is_said() {
     check(
         &[
             (0, enter(STACK)),
@@ -89,7 +102,7 @@ fn what_was_left_by_a_jump_ends_with_what_follows_in_its_place() {
             (0, leave(STACK - 64)),
             (0, leave(STACK)),
         ],
-        &[(0, STACK - 80, 8), (0, STACK - 16, 8)],
+        &[(0, STACK - 16, 8)],
     );
 }
 

@@ -19,7 +19,7 @@ use crate::shadow::{Access, Blocks, Change, PAGE_BYTES, PAGE_WORDS, WORD_BYTES};
 const LIBRARY_NAMES: [&str; 2] = ["__libc_single_threaded", "std::"];
 
 /// The most pages of four kibibytes whose values are compared.
-const PAGES_MAX: usize = 1 << 15;
+const PAGES_MAX: usize = 1 << 17;
 
 /// The place of an event in the stream, plus one: zero is before all.
 pub type Time = u32;
