@@ -325,6 +325,9 @@ impl<'a, 't> Candidates<'a, 't> {
 fn waits(driver: &mut Driver<'_, '_>) -> Vec<EventId> {
     let trace = driver.trace();
     let names = trace.names();
+    if driver.progress(0, 1).is_break() {
+        return Vec::new();
+    }
     if names.conditions.is_empty() && names.semaphores.is_empty() && names.barriers.is_empty() {
         // Then there are few, and no need to look at all events.
         let threads = (0..names.threads.len()).map(ThreadId::from_index);
