@@ -117,7 +117,7 @@ const EVENT_BYTES_MAX: usize = 2 + 5 * 10;
 /// Set beside the kind of an event whose thread is another than that of the last event.
 const OTHER_THREAD: u8 = 1 << 6;
 
-/// The form of an event that is more than a single word: three bits for its size, then these.
+/// The form of an event that is not brief: three bits for its size, then these.
 mod form {
     /// It has an order or flags.
     pub const ORDER: u8 = 1 << 3;

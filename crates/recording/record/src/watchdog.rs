@@ -174,7 +174,8 @@ impl Process {
             self.asking.remove(&thread);
         }
         let is_new = match &mut state.ticking {
-            Some(seen) => event.code != 0 && seen.insert(event.code),
+            // A call has no code address, but that of its frame.
+            Some(seen) => !event.kind.is_brief() && event.code != 0 && seen.insert(event.code),
             None => true,
         };
         self.progress += u64::from(is_new);
