@@ -636,6 +636,9 @@ mod tests {
         assert_eq!(stuck(&ticks(2)), None);
         assert_eq!(stuck(&ticks(10)), Some(vec![0]));
         // Code that it did not go through before is something new.
+        // A call at another depth of the stack is nothing new.
+        let calls = [ticks(10), vec![(1, Event::new(Kind::Enter, 5, 4096))]].concat();
+        assert_eq!(stuck(&calls), Some(vec![0]));
         let news = [ticks(10), vec![(1, Event::new(Read, 5, 4))]].concat();
         assert_eq!(stuck(&news), None);
         assert_eq!(stuck(&[news, tick.repeat(10)].concat()), Some(vec![0]));
