@@ -22,6 +22,8 @@ const STATIC_OBJECT: &str = "reweave_rt_static.o";
 const ARCHIVE: &str = "libreweave_rt.a";
 const WRAPPED: &str = "wrapped.txt";
 const HEADER: &str = "reweave.h";
+/// A header that stands before one of GNU's C++ library.
+const CXX_HEADER: &str = "c++/bits/c++config.h";
 
 fn main() {
     println!("cargo:rerun-if-changed=build.rs");
@@ -29,7 +31,11 @@ fn main() {
     println!("cargo:rerun-if-changed={}", sources.display());
     let out = PathBuf::from(variable("OUT_DIR"));
     copy(&sources.join("src").join(WRAPPED), &out.join(WRAPPED));
-    copy(&sources.join("include").join(HEADER), &out.join(HEADER));
+    fs::create_dir_all(out.join(CXX_HEADER).with_file_name(""))
+        .expect("the output folder can be written to");
+    for header in [HEADER, CXX_HEADER] {
+        copy(&sources.join("include").join(header), &out.join(header));
+    }
     if can_record() {
         let dynamic = start(dynamic_products(&sources, &out));
         let complete = start(static_product(&sources, &out));

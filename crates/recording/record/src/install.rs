@@ -26,16 +26,19 @@ const OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/reweave_rt.o"));
 const STATIC_OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/reweave_rt_static.o"));
 /// The header for programs.
 const HEADER: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/reweave.h"));
+/// What stands before a header of GNU's C++ library.
+const CXX_HEADER: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/c++/bits/c++config.h"));
 /// The functions of the C library that are wrapped in static executables, one a line.
 const WRAPPED: &str = include_str!(concat!(env!("OUT_DIR"), "/wrapped.txt"));
 
 /// Every file: its place in the folder and its contents. Programs that were linked with the shared
 /// runtime of a compiler's thread sanitizer ask for it by the names below `swap`.
-const FILES: [(&str, &[u8]); 6] = [
+const FILES: [(&str, &[u8]); 7] = [
     ("libreweave_rt.so", SHARED),
     ("reweave_rt.o", OBJECT),
     ("reweave_rt_static.o", STATIC_OBJECT),
     ("include/reweave.h", HEADER),
+    ("include/c++/bits/c++config.h", CXX_HEADER),
     ("swap/libtsan.so.2", SHARED),
     ("swap/libtsan.so.0", SHARED),
 ];
@@ -91,6 +94,12 @@ impl Runtime {
     #[must_use]
     pub fn include(&self) -> PathBuf {
         self.folder.join("include")
+    }
+
+    /// The folder with headers that stand before those of the C++ library.
+    #[must_use]
+    pub fn cxx_include(&self) -> PathBuf {
+        self.folder.join("include/c++")
     }
 
     /// The folder whose libraries stand in for the shared runtime of a thread sanitizer.

@@ -410,7 +410,11 @@ impl Call<'_> {
 
     /// Arguments for compiling. They come first, so that what the user says of the same wins.
     fn for_compiling(&self, runtime: &Runtime) -> Vec<OsString> {
-        vec!["-g".into(), "-idirafter".into(), runtime.include().into()]
+        let mut words = vec!["-g".into(), "-idirafter".into(), runtime.include().into()];
+        if self.instruments() {
+            words.extend(["-isystem".into(), runtime.cxx_include().into()]);
+        }
+        words
     }
 
     /// The driver must not know of the sanitizer: it would link the one that comes with it.

@@ -17,6 +17,9 @@ use crate::wire::{Kind, flag, wait};
 use crate::{replay, scheduler, sys};
 
 pub mod channels;
+pub mod cxx_containers;
+#[cfg(not(reweave_static))]
+pub mod cxx_strings;
 pub mod formats;
 pub mod handlers;
 pub mod io;
@@ -72,7 +75,7 @@ pub mod libraries {
     pub unsafe fn go_on(_: *mut Thread, _: Call) {}
     pub unsafe fn resume(_: *mut Thread, _: u64) {}
     pub unsafe fn acquire_last(_: *mut Thread) {}
-    pub unsafe fn entered(_: *mut Thread, _: u64) {}
+    pub unsafe fn entered(_: *mut Thread, _: u64, _: bool) {}
     pub unsafe fn left(_: *mut Thread) {}
     pub const unsafe fn release_early(_: &Entry, _: c_int) {}
     pub const unsafe fn bind_new_objects() -> bool {
@@ -717,6 +720,7 @@ mod tests {
 
     fn wrapped() -> Vec<&'static str> {
         let tables = [
+            cxx_containers::NAMES,
             handlers::NAMES,
             io::NAMES,
             ipc::NAMES,

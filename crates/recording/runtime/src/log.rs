@@ -637,12 +637,13 @@ pub unsafe fn call_stack(kind: Kind, code: u64, frame_end: u64) {
     {
         return;
     }
-    if (*thread).boundary.is_due {
+    let may_be_in_call = (*thread).boundary.is_due;
+    if may_be_in_call {
         libraries::acquire_last(thread);
     }
     if matches!(kind, Kind::Enter) {
         if !objects::is_in_main(code) {
-            libraries::entered(thread, code);
+            libraries::entered(thread, code, may_be_in_call);
         }
         (*thread).boundary.calls += 1;
         let first = (code & ADDRESS_MASK) | (kind as u64) << shift::KIND;

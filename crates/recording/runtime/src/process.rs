@@ -66,6 +66,8 @@ unsafe extern "C" fn start(_: c_int, _: *const *const c_char, environment: *cons
             program::find_c_library();
             #[cfg(not(reweave_static))]
             interceptors::openmp::find_libraries();
+            #[cfg(not(reweave_static))]
+            interceptors::cxx_strings::find_outputs();
             program::arm_fork();
             interceptors::handlers::watch_faults();
             interceptors::memory::learn_freed_mark();

@@ -203,6 +203,42 @@ fn what_the_cpp_library_writes_unseen_hides_no_race() {
     }
 }
 
+/// What the C++ library does in functions of its own, and whether a static program that does so without a lock is seen.
+const CXX_USES: [(&str, bool); 8] = [
+    ("spliced", true),
+    ("pushed", true),
+    ("mapped", true),
+    ("walked", true),
+    ("texted", true),
+    ("streamed", false),
+    ("lined", false),
+    ("published", true),
+];
+
+#[test]
+fn what_the_cpp_library_does_to_objects_is_seen() {
+    for (compiler, level) in compilers("cpp").into_iter().zip(["-O0", "-O2"]) {
+        let folder = Workshop::with(&["cxx_library.cpp"]);
+        for options in [&[level][..], &[level, "-static"]] {
+            folder.build("cxx_library.cpp", compiler, options);
+            for (which, is_seen_in_static) in CXX_USES {
+                let case = format!("{compiler} {options:?} {which}");
+                for mode in ["serial", "free"] {
+                    folder.record(&["--mode", mode], &["cxx_library", which]).must_be_whole();
+                    assert_eq!(folder.findings(), NONE, "{case} {mode}");
+                }
+                folder.record(&[], &["cxx_library", which, "faulty"]).must_be_whole();
+                if options.len() == 1 || is_seen_in_static {
+                    assert!(folder.findings().contains(&"race".to_owned()), "{case}");
+                }
+            }
+            // Any thread may print at any time.
+            folder.record(&[], &["cxx_library", "printed", "faulty"]).must_be_whole();
+            assert_eq!(folder.findings(), NONE, "{compiler} {options:?}");
+        }
+    }
+}
+
 #[test]
 fn a_library_that_only_computes_orders_what_it_is_given_and_no_more() {
     let Some(&compiler) = compilers("c").first() else { return };

@@ -24,6 +24,7 @@ use core::ffi::c_int;
 use core::mem::ManuallyDrop;
 use core::sync::atomic::{AtomicU32, Ordering};
 
+use super::cxx_strings::{self, ChangedString, Effect};
 use super::known::{self, Line};
 use super::objects::{self, Import, Object, Sort, StaticCode};
 use super::real_address;
@@ -46,6 +47,10 @@ pub struct Call {
     /// Arguments that may be objects.
     objects: [u64; OBJECTS_MAX],
     count: u32,
+    /// What it does, if it is one of the C++ library.
+    effect: Effect,
+    /// What it changes that code of the program may look at.
+    string: ChangedString,
     /// Code of the library, by which the recorder finds its name.
     library: u64,
     /// Where the call is.
@@ -57,6 +62,7 @@ pub struct Call {
 struct Callback {
     /// How many functions were entered before it.
     calls: i64,
+    /// Through what it gets and hands over what the library orders, or 0 if by nothing.
     channel: u64,
     /// Whether that the library orders is assumed.
     flags: u16,
@@ -111,8 +117,11 @@ impl Call {
         }
     }
 
-    /// Logs the objects that the library may have looked at by now.
+    /// Logs the objects that the library may have looked at by now: the C++ library waits for none of the program's.
     unsafe fn log_objects(&self, entry: &Entry) {
+        if self.effect != Effect::None {
+            return;
+        }
         for &address in self.objects() {
             entry.log_unplanned(Kind::Argument, address, None);
         }
@@ -151,6 +160,7 @@ pub unsafe fn acquire_last(thread: *mut Thread) {
     boundary.is_due = false;
     let call = boundary.last;
     let entry = ManuallyDrop::new(Entry { thread, code: call.code });
+    call.string.log(&entry);
     call.log(&entry, Kind::Receive);
     call.log_objects(&entry);
 }
@@ -168,30 +178,41 @@ pub unsafe fn go_on(thread: *mut Thread, call: Call) {
     await_end(thread);
 }
 
-/// A function of the program was entered from code at `code`, which is not in the program itself.
+/// A function of the program was entered from code at `code`, which is not in the program itself. The last call of a
+/// library may not be over (`may_be_in_call`).
 #[cold]
-pub unsafe fn entered(thread: *mut Thread, code: u64) {
+pub unsafe fn entered(thread: *mut Thread, code: u64, may_be_in_call: bool) {
     let Some(object) = objects::find(code) else { return };
     let boundary = &mut (*thread).boundary;
     // What a thread begins with is called by no code of the program.
     if boundary.calls > 0 && boundary.called_back == 0 && may_count(object, code) {
         boundary.called_back = boundary.calls + 1;
     }
+    let mut channel = group_channel(object);
     let flags = match object.sort() {
         Sort::Foreign => flag::ASSUMED,
         // What a known library calls at once orders nothing, unlike what it runs for others.
         Sort::Known if is_run_for_others(boundary) => 0,
+        // The C++ library uses functions of strings that the program has, too, and goes on.
+        _ if may_be_in_call
+            && boundary.last.effect != Effect::None
+            && objects::is_in_cxx_library(code) =>
+        {
+            channel = 0;
+            0
+        }
         _ => return,
     };
     if boundary.depth as usize >= CALLBACKS_MAX {
         return;
     }
-    let channel = group_channel(object);
     let callback = Callback { calls: boundary.calls, channel, flags, code, outer: boundary.last };
     boundary.callbacks[boundary.depth as usize] = callback;
     boundary.depth += 1;
-    let entry = ManuallyDrop::new(Entry { thread, code });
-    log_one(&entry, Kind::Receive, channel, code, flags);
+    if channel != 0 {
+        let entry = ManuallyDrop::new(Entry { thread, code });
+        log_one(&entry, Kind::Receive, channel, code, flags);
+    }
 }
 
 /// Whether the code at `code` in `object` may count references to what it then has the program destroy.
@@ -220,8 +241,10 @@ pub unsafe fn left(thread: *mut Thread) {
     if flags & flag::ASSUMED != 0 && boundary.last.channels().is_empty() {
         boundary.last = Call { shared_channel: channel, library: code, code, ..boundary.last };
     }
-    let entry = ManuallyDrop::new(Entry { thread, code });
-    log_one(&entry, Kind::Send, channel, code, flags);
+    if channel != 0 {
+        let entry = ManuallyDrop::new(Entry { thread, code });
+        log_one(&entry, Kind::Send, channel, code, flags);
+    }
     if !boundary.last.channels().is_empty() {
         await_end(thread);
     }
@@ -259,7 +282,9 @@ unsafe fn await_end(thread: *mut Thread) {
 /// What stands between a call and the function that it is for.
 #[repr(C)]
 pub struct Stub {
-    code: [u8; 32],
+    code: [u8; 28],
+    /// What the function does to strings and streams, if it is of the C++ library.
+    effect: Effect,
     /// The function.
     pub target: usize,
     /// The object that has it.
@@ -270,7 +295,7 @@ pub struct Stub {
     pub helper: usize,
 }
 
-const _: () = assert!(size_of::<Stub>() == 64, "the address of the target is at 32");
+const _: () = assert!(core::mem::offset_of!(Stub, target) == 32, "stubs find it there");
 
 impl Stub {
     /// The channel for all that is handed to the library of the function.
@@ -349,15 +374,32 @@ unsafe extern "C" fn crossing(stub: *const Stub, arguments: *const [usize; 6], c
     let Some(entry) = log::enter(code) else { return };
     let object = &*(*stub).object;
     let library = (*stub).target as u64;
-    let mut call = Call { shared_channel: 0, objects: [0; OBJECTS_MAX], count: 0, library, code };
-    let is_object = |&&word: &&usize| (1 << 16..1 << 47).contains(&(word as u64));
     let words = *arguments;
+    let effect = (*stub).effect;
+    let is_text = effect != Effect::None;
+    if is_text && cxx_strings::is_output(words[0] as u64) {
+        return;
+    }
+    let string = ChangedString::of(effect, &words);
+    let mut call = Call {
+        shared_channel: 0,
+        objects: [0; OBJECTS_MAX],
+        count: 0,
+        effect,
+        string,
+        library,
+        code,
+    };
+    let is_object = |&&word: &&usize| {
+        (1 << 16..1 << 47).contains(&(word as u64))
+            && (!is_text || cxx_strings::is_variable(word as u64))
+    };
     for &word in words[..OBJECTS_MAX].iter().filter(is_object) {
         call.objects[call.count as usize] = word as u64;
         call.count += 1;
     }
-    // What a known library does besides what the table says, it does to what it is given.
-    if object.sort() == Sort::Known {
+    // What a known library does besides what the table says, it does to what it is given, as the C++ library does.
+    if is_text || object.sort() == Sort::Known {
         if call.count == 0 {
             return;
         }
@@ -483,17 +525,38 @@ unsafe fn stub_to(
     stubs: &mut Stubs,
 ) -> Option<usize> {
     let holder = objects::find(target as u64)?;
-    if !matches!(holder.sort(), Sort::Known | Sort::Foreign) || !holder.has_code_at(target as u64) {
+    if !holder.has_code_at(target as u64) {
+        return None;
+    }
+    let none = (core::ptr::null(), 0);
+    if objects::is_in_cxx_library(target as u64) {
+        let effect = cxx_strings::effect(name);
+        let crosses = is_instrumented && effect != Effect::None;
+        return if crosses {
+            stubs.add(cross as *const () as usize, (target, holder), none, effect)
+        } else {
+            None
+        };
+    }
+    if !matches!(holder.sort(), Sort::Known | Sort::Foreign) {
         return None;
     }
     if let Some((line, helper)) = known::find(name) {
         let helper = helper.bytes().map_or(0, |name| super::dlsym(DEFAULT, name.as_ptr()));
-        return stubs.add(call_known as *const () as usize, (target, holder), (line, helper));
+        return stubs.add(
+            call_known as *const () as usize,
+            (target, holder),
+            (line, helper),
+            Effect::None,
+        );
     }
     let is_plain = holder.sort() == Sort::Known && known::is_plain(name);
     let crosses = is_instrumented && !is_plain;
-    let none = (core::ptr::null(), 0);
-    if crosses { stubs.add(cross as *const () as usize, (target, holder), none) } else { None }
+    if crosses {
+        stubs.add(cross as *const () as usize, (target, holder), none, Effect::None)
+    } else {
+        None
+    }
 }
 
 /// Points the calls of code that was linked without being instrumented to stubs.
@@ -602,6 +665,7 @@ impl Stubs {
         entry: usize,
         (target, object): (usize, &'static Object),
         (line, helper): (*const Line, usize),
+        effect: Effect,
     ) -> Option<usize> {
         if self.count == STUBS {
             self.seal();
@@ -616,7 +680,7 @@ impl Stubs {
         let place = self.place.add(self.count);
         self.count += 1;
         ((*place).target, (*place).object) = (target, object);
-        ((*place).line, (*place).helper) = (line, helper);
+        ((*place).line, (*place).helper, (*place).effect) = (line, helper, effect);
         Stub::write(place, entry);
         Some(place as usize)
     }

@@ -88,6 +88,12 @@ impl Object {
         (start..end).contains(&address)
     }
 
+    /// Whether what it has at `address`, if anything, may change.
+    pub fn has_variable_at(&self, address: u64) -> bool {
+        let [start, end] = [0, 1].map(|at: usize| self.variables[at].load(Ordering::Relaxed));
+        (start..end).contains(&address)
+    }
+
     pub fn code(&self) -> [u64; 2] {
         [0, 1].map(|at: usize| self.code[at].load(Ordering::Relaxed))
     }
