@@ -1,15 +1,16 @@
 //! Threads that can get stuck: a notify that comes too early, locks held while waiting, locks and tokens that are kept.
 //!
 //! A thread is stuck after a correct reordering if what it waits for is for others to do, and all
-//! others have run to the ends of what was recorded or are stuck as well. Four faults lead there:
+//! others have run to the ends of what was recorded or are stuck as well. Five faults lead there:
 //!
 //! - a *lost wake-up*: the notify that woke a thread can come before the thread waits. Then nobody wakes
 //!   it. The rule that a notify finds those waiting whom it woke does not hold for this wait, since the
 //!   notifying thread cannot tell; every read still sees what it saw, so a program that checks under
 //!   the lock whether it has to wait has no such schedule;
-//! - a thread that *waits while it holds a lock* which the thread that it waits for has to acquire first:
-//!   for the end of that thread, for its notify, its post or its arrival at a barrier. The lock may also be needed by
-//!   a thread for which that one waits in turn;
+//! - a thread that *waits while it holds a lock*, or a token of a semaphore, which the thread that it waits for has to
+//!   acquire first: for the end of that thread, for its notify, its post or its arrival at a barrier. The lock may also
+//!   be needed by a thread for which that one waits in turn;
+//! - threads that *wait for each other's tokens* in a cycle, locks perhaps among them;
 //! - a *lock that is kept*: a thread acquires it and never releases it. If it comes first, nobody else has it again;
 //! - a *missing post*: a thread takes a token of a semaphore and never posts it again. If it comes first, there is none
 //!   left for another.
@@ -35,6 +36,8 @@
 //! Costs a pass over the waits, joins and sections; for each candidate a query, and for a lost wake-up a copy of
 //! the events. `oracle::stuck` is the definition.
 
+mod tokens;
+
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use reweave_analysis::{
@@ -46,9 +49,11 @@ use reweave_driver::{Driver, Evaluated, Evaluator, Group, Predictor, Reorderings
 use reweave_order::mhb::MustHappenBefore;
 use reweave_reorder::{Answer, Budget, Engine, Query, Solver};
 use reweave_trace::{
-    BarrierOp, ConditionOp, EndKind, EventId, Goal, LockId, LockOp, Marker, Op, Reordering,
-    SemaphoreId, SemaphoreOp, SiteId, ThreadId, ThreadOp, Trace, WaitInterval,
+    BarrierOp, ConditionOp, EndKind, EventId, Goal, LockId, LockOp, Marker, Op, SemaphoreOp,
+    SiteId, ThreadId, ThreadOp, Trace, WaitInterval,
 };
+
+use tokens::HeldTokens;
 
 /// How many sets of stops are tried for one candidate.
 const QUERIES_MAX: usize = 16;
@@ -77,13 +82,15 @@ pub fn stuck(subject: &Subject<'_>, settings: &Settings) -> Vec<Finding> {
 }
 
 /// Where a thread may stop for ever, and why.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 enum Candidate {
     /// The notify that woke this wait comes before it.
     LostWake(WaitInterval),
-    /// A thread waits at `waits` while it holds a lock that the thread it waits for acquires at
+    /// A thread waits at `waits` while it holds a lock or a token that the thread it waits for acquires at
     /// `acquire`, before it does what is waited for.
-    HeldLock { waits: EventId, acquire: EventId },
+    Holds { waits: EventId, acquire: EventId },
+    /// Each thread waits for a lock or a token that the next one holds.
+    Cycle(Vec<EventId>),
     /// The lock is never free again at `acquire` once another thread has acquired it at `keeps`.
     KeptLock { acquire: EventId, keeps: EventId },
     /// There is no token left at `take` once another thread has taken one at `keeps`.
@@ -91,21 +98,23 @@ enum Candidate {
 }
 
 impl Candidate {
-    fn events(&self) -> [EventId; 2] {
-        match *self {
-            Self::LostWake(wait) => [wait.wait, wait.notify.unwrap_or(wait.wait)],
-            Self::HeldLock { waits, acquire } => [waits, acquire],
-            Self::KeptLock { acquire, keeps } => [acquire, keeps],
-            Self::KeptToken { take, keeps } => [take, keeps],
+    fn events(&self) -> Vec<EventId> {
+        match self {
+            Self::LostWake(wait) => vec![wait.wait, wait.notify.unwrap_or(wait.wait)],
+            &Self::Holds { waits, acquire } => vec![waits, acquire],
+            Self::Cycle(cycle) => cycle.clone(),
+            &Self::KeptLock { acquire, keeps } => vec![acquire, keeps],
+            &Self::KeptToken { take, keeps } => vec![take, keeps],
         }
     }
 
     /// Where threads stop at least.
     fn stops(&self) -> Vec<EventId> {
-        match *self {
+        match self {
             Self::LostWake(wait) => wait.end.into_iter().collect(),
-            Self::HeldLock { waits, acquire } => vec![waits, acquire],
-            Self::KeptLock { acquire: waits, .. } | Self::KeptToken { take: waits, .. } => {
+            &Self::Holds { waits, acquire } => vec![waits, acquire],
+            Self::Cycle(cycle) => cycle.clone(),
+            &Self::KeptLock { acquire: waits, .. } | &Self::KeptToken { take: waits, .. } => {
                 vec![waits]
             }
         }
@@ -159,7 +168,8 @@ struct Candidates<'a, 't> {
     subject: &'a Subject<'t>,
     all: bool,
     groups: Vec<(Vec<Candidate>, u64)>,
-    at: FxHashMap<(SiteId, SiteId), usize>,
+    at: FxHashMap<Vec<SiteId>, usize>,
+    tokens: HeldTokens,
     /// The acquires of a lock by a thread, for the locks that were asked about.
     acquires: FxHashMap<LockId, BTreeMap<ThreadId, Vec<EventId>>>,
 }
@@ -173,10 +183,15 @@ impl<'a, 't> Candidates<'a, 't> {
             all: driver.settings().all,
             groups: Vec::new(),
             at: FxHashMap::default(),
+            tokens: HeldTokens::default(),
             acquires: FxHashMap::default(),
         };
         let mut vars = trace.names().vars.entries();
+        // A handler of a signal can post while its thread waits.
         let has_handlers = vars.any(|(_, name)| name.starts_with(HANDLER));
+        if !has_handlers && !trace.names().semaphores.is_empty() {
+            candidates.tokens = HeldTokens::new(trace);
+        }
         for id in waits(driver) {
             match trace.event(id).op {
                 Op::Condition(ConditionOp::Wake, _) => {
@@ -198,7 +213,6 @@ impl<'a, 't> Candidates<'a, 't> {
                     }
                 }
                 Op::Semaphore(SemaphoreOp::Take, semaphore) => {
-                    // A handler of a signal can post while its thread waits for a lock.
                     let is_known = trace.declared().start(semaphore).is_some() && !has_handlers;
                     if let Some(post) = trace.signals().post(id).filter(|_| is_known) {
                         candidates.add_held(id, post);
@@ -218,8 +232,8 @@ impl<'a, 't> Candidates<'a, 't> {
             }
         }
         candidates.add_kept_locks();
-        if !has_handlers {
-            candidates.add_kept_tokens();
+        if !candidates.tokens.is_empty() {
+            candidates.add_tokens();
         }
         candidates
     }
@@ -229,49 +243,27 @@ impl<'a, 't> Candidates<'a, 't> {
         let trace = self.trace;
         for (_, kept) in trace.sections().entries().filter(|(_, it)| it.release.is_none()) {
             let keeps = kept.acquire;
-            for acquire in self.last_acquires(kept.lock, kept.thread, |acquire| acquire < keeps) {
+            let by_thread =
+                self.acquires.entry(kept.lock).or_insert_with(|| acquires_of(trace, kept.lock));
+            for acquire in last_acquires(by_thread, kept.thread, self.all, |it| it < keeps) {
                 self.add(Candidate::KeptLock { acquire, keeps });
             }
         }
     }
 
-    /// Adds the takes of semaphores that find no token if their threads stop there and all others run.
-    fn add_kept_tokens(&mut self) {
-        let trace = self.trace;
-        if trace.names().semaphores.is_empty() {
-            return;
+    /// Adds takes that find no token if another thread keeps it, and cycles of threads that hold tokens.
+    fn add_tokens(&mut self) {
+        for (take, keeps) in tokens::kept(self.trace) {
+            self.add(Candidate::KeptToken { take, keeps });
         }
-        let mut tokens: FxHashMap<SemaphoreId, Tokens> = FxHashMap::default();
-        let operations = || {
-            trace.events().filter_map(|(id, event)| match event.op {
-                Op::Semaphore(op, semaphore) => Some((id, event.thread, op, semaphore)),
-                _ => None,
-            })
-        };
-        for (id, thread, op, semaphore) in operations() {
-            let Some(start) = trace.declared().start(semaphore) else { continue };
-            let tokens = tokens.entry(semaphore).or_insert_with(|| Tokens::new(start));
-            tokens.step(id, thread, op);
-        }
-        tokens.values_mut().for_each(Tokens::finish);
-        let found: Vec<(EventId, EventId)> = operations()
-            .filter_map(|(id, thread, op, semaphore)| {
-                let tokens = tokens.get_mut(&semaphore)?;
-                let keeps = (op == SemaphoreOp::Take).then(|| tokens.keeper(thread)).flatten();
-                tokens.ran(thread, op);
-                Some((id, keeps?))
-            })
-            .collect();
-        for (take, keeps) in found {
-            if waits_for_ever(trace, take) {
-                self.add(Candidate::KeptToken { take, keeps });
-            }
+        for cycle in self.tokens.cycles(self.trace, self.all) {
+            self.add(Candidate::Cycle(cycle));
         }
     }
 
     fn add(&mut self, candidate: Candidate) {
-        let [first, second] = candidate.events().map(|event| self.trace.event(event).site);
-        let at = *self.at.entry((first, second)).or_insert(self.groups.len());
+        let sites = candidate.events().into_iter().map(|event| self.trace.event(event).site);
+        let at = *self.at.entry(sites.collect()).or_insert(self.groups.len());
         if self.all || at == self.groups.len() {
             self.groups.push((vec![candidate], 1));
             return;
@@ -283,42 +275,50 @@ impl<'a, 't> Candidates<'a, 't> {
         }
     }
 
-    /// Adds the acquires of locks that the thread of `waits` holds there, by others, without which `cause`, for
-    /// which it waits, does not happen.
+    /// Adds the acquires of locks and tokens that the thread of `waits` holds there, by others, without which `cause`,
+    /// for which it waits, does not happen.
     fn add_held(&mut self, waits: EventId, cause: EventId) {
         let (trace, waiter) = (self.trace, self.trace.event(waits).thread);
         if trace.event(cause).thread == waiter || !waits_for_ever(trace, waits) {
             return;
         }
-        let held: Vec<LockId> =
-            trace.sections().held(waiter, waits).map(|section| section.lock).collect();
-        for lock in held {
+        let is_needed = |acquire: EventId| {
             let past = self.subject.engine().mhb().past(cause);
-            let is_needed =
-                |acquire: EventId| trace.position(acquire) < past.get(trace.event(acquire).thread);
-            for acquire in self.last_acquires(lock, waiter, is_needed) {
-                self.add(Candidate::HeldLock { waits, acquire });
-            }
+            trace.position(acquire) < past.get(trace.event(acquire).thread)
+        };
+        let mut acquires = Vec::new();
+        for section in trace.sections().held(waiter, waits) {
+            let by_thread = self
+                .acquires
+                .entry(section.lock)
+                .or_insert_with(|| acquires_of(trace, section.lock));
+            acquires.extend(last_acquires(by_thread, waiter, self.all, is_needed));
+        }
+        for semaphore in self.tokens.held(waiter, waits) {
+            let takes = self.tokens.takes(semaphore).into_iter();
+            acquires.extend(takes.flat_map(|it| last_acquires(it, waiter, self.all, is_needed)));
+        }
+        for acquire in acquires {
+            self.add(Candidate::Holds { waits, acquire });
         }
     }
+}
 
-    /// The acquires of `lock` by each thread but `holder` that wait if they have to, as long as `is_wanted`
-    /// says so, which of a thread it does of the first ones. Without `all` the last of them, which are the most
-    /// likely to be free to come later.
-    fn last_acquires(
-        &mut self,
-        lock: LockId,
-        holder: ThreadId,
-        is_wanted: impl Fn(EventId) -> bool,
-    ) -> Vec<EventId> {
-        let by_thread = self.acquires.entry(lock).or_insert_with(|| acquires_of(self.trace, lock));
-        let others = by_thread.iter().filter(|&(&thread, _)| thread != holder);
-        let last = others.flat_map(|(_, own)| {
-            let wanted = &own[..own.partition_point(|&acquire| is_wanted(acquire))];
-            &wanted[if self.all { 0 } else { wanted.len().saturating_sub(TRIES_MAX) }..]
-        });
-        last.copied().collect()
-    }
+/// Of the acquires of something `by_thread` those of each thread but `holder`, as long as `is_wanted` says so, which of
+/// a thread it does of the first ones. Without `all` the last of them, which are the most likely to be free to come
+/// later.
+fn last_acquires(
+    by_thread: &BTreeMap<ThreadId, Vec<EventId>>,
+    holder: ThreadId,
+    all: bool,
+    is_wanted: impl Fn(EventId) -> bool,
+) -> Vec<EventId> {
+    let others = by_thread.iter().filter(|&(&thread, _)| thread != holder);
+    let last = others.flat_map(|(_, own)| {
+        let wanted = &own[..own.partition_point(|&acquire| is_wanted(acquire))];
+        &wanted[if all { 0 } else { wanted.len().saturating_sub(TRIES_MAX) }..]
+    });
+    last.copied().collect()
 }
 
 /// The events at which threads may wait for others, but for locks, in order.
@@ -363,70 +363,6 @@ fn acquires_of(trace: &Trace, lock: LockId) -> BTreeMap<ThreadId, Vec<EventId>> 
         }
     }
     by_thread
-}
-
-/// What threads do to a semaphore.
-struct Tokens {
-    /// How many are left when all is over.
-    left: i64,
-    by_thread: FxHashMap<ThreadId, ThreadTokens>,
-    /// The last takes of the two threads that keep most, the one that keeps more first.
-    keepers: Vec<(i64, ThreadId, EventId)>,
-}
-
-#[derive(Clone, Copy, Debug, Default)]
-struct ThreadTokens {
-    /// How many it has posted more than it has taken, in all, and so far.
-    posted: i64,
-    posted_so_far: i64,
-    last_take: Option<EventId>,
-}
-
-/// How many tokens `op` adds.
-const fn change(op: SemaphoreOp) -> i64 {
-    match op {
-        SemaphoreOp::Post => 1,
-        SemaphoreOp::Take => -1,
-    }
-}
-
-impl Tokens {
-    fn new(start: u32) -> Self {
-        Self { left: i64::from(start), by_thread: FxHashMap::default(), keepers: Vec::new() }
-    }
-
-    fn step(&mut self, id: EventId, thread: ThreadId, op: SemaphoreOp) {
-        self.left += change(op);
-        let own = self.by_thread.entry(thread).or_default();
-        own.posted += change(op);
-        if op == SemaphoreOp::Take {
-            own.last_take = Some(id);
-        }
-    }
-
-    /// All that threads did is known.
-    fn finish(&mut self) {
-        let takers = self.by_thread.iter();
-        let takers = takers.filter_map(|(&thread, it)| Some((it.posted, thread, it.last_take?)));
-        self.keepers = takers.collect();
-        self.keepers.sort_unstable();
-        self.keepers.truncate(2);
-    }
-
-    fn ran(&mut self, thread: ThreadId, op: SemaphoreOp) {
-        self.by_thread.entry(thread).or_default().posted_so_far += change(op);
-    }
-
-    /// If no token is left for `thread` when it stops here and all others run to their ends: the last take of
-    /// another thread, of the one that keeps most of them.
-    fn keeper(&self, thread: ThreadId) -> Option<EventId> {
-        let own = self.by_thread.get(&thread).copied().unwrap_or_default();
-        if self.left - (own.posted - own.posted_so_far) > 0 {
-            return None;
-        }
-        let other = self.keepers.iter().find(|&&(_, keeper, _)| keeper != thread);
-        other.map(|&(.., take)| take)
-    }
 }
 
 /// Where the threads of a run stop, and how many events each has run by then.
@@ -549,40 +485,32 @@ struct StuckPredictor<'t> {
     counts: Counts,
 }
 
-/// What a search for stops comes to: a run after which threads wait for ever, and the events at which they
-/// do.
-enum Search {
-    Found(Reordering, Vec<EventId>),
-    Refuted,
-    Unknown,
-}
-
 impl StuckPredictor<'_> {
     /// Whether the notify that woke `wait` can come before it, with nobody to wake it later.
     fn try_lost_wake(&self, evaluator: &mut Evaluator<'_, '_>, wait: WaitInterval) -> Tried {
         let trace = self.trace.without_wait(&wait);
         let engine = Engine::new(&trace);
         let mut solver = Solver::new(&engine, self.budget);
-        let found = self.search(engine.mhb(), &Candidate::LostWake(wait), |query| {
+        evaluator.charge(trace.len() as u64);
+        self.search(engine.mhb(), &Candidate::LostWake(wait), |query, stops| {
             let answer = solver.solve(query);
             // Whatever is kept of earlier queries, the next one costs the same.
             solver.forget();
-            answer
-        });
-        evaluator.charge(trace.len() as u64 + solver.take_work());
-        found.prove(evaluator)
+            evaluator.charge(solver.take_work());
+            prove(evaluator, answer, stops)
+        })
     }
 
     /// Looks for stops that `candidate` leads to, and an order in which all else runs. What must happen
-    /// before what is as `mhb` says, and `ask` answers queries.
+    /// before what is as `mhb` says, and `ask` answers queries about given stops.
     fn search(
         &self,
         mhb: &MustHappenBefore<'_>,
         candidate: &Candidate,
-        mut ask: impl FnMut(&Query) -> Answer,
-    ) -> Search {
+        mut ask: impl FnMut(&Query, Vec<EventId>) -> Tried,
+    ) -> Tried {
         let mut open = VecDeque::from([candidate.stops()]);
-        let (mut seen, mut result) = (BTreeSet::new(), Search::Refuted);
+        let (mut seen, mut result) = (BTreeSet::new(), Tried::Refuted);
         while let Some(stops) = open.pop_front() {
             let stops = self.complete(mhb, &stops);
             if seen.len() == QUERIES_MAX || !seen.insert(stops.events.clone()) {
@@ -590,10 +518,10 @@ impl StuckPredictor<'_> {
             }
             let do_wait = stops.events.iter().all(|&stop| waits_for_ever(self.trace, stop));
             if do_wait && self.process.is_stuck_at(self.trace, &stops) {
-                match ask(&self.query(candidate, &stops)) {
-                    Answer::Feasible(reordering) => return Search::Found(reordering, stops.events),
-                    Answer::Infeasible(_) => {}
-                    Answer::Unknown => result = Search::Unknown,
+                match ask(&self.query(candidate, &stops), stops.events.clone()) {
+                    Tried::Refuted => {}
+                    Tried::Unknown => result = Tried::Unknown,
+                    tried => return tried,
                 }
             }
             open.extend(self.further_stops(&stops));
@@ -729,7 +657,11 @@ impl StuckPredictor<'_> {
                 let (notifies, waiter) = (thread(notify), thread(wait.wait));
                 format!("{waits} for ever if {notifies} notifies{place} before {waiter} waits")
             }
-            Candidate::HeldLock { waits, acquire } => {
+            Candidate::Cycle(_) => {
+                let waits: Vec<String> = own.iter().map(|&stop| waiting(trace, stop)).collect();
+                format!("{}, and each holds what another of them needs", waits.join(", "))
+            }
+            Candidate::Holds { waits, acquire } => {
                 let [waits, acquires] = [waits, acquire].map(|event| waiting(trace, event));
                 format!("{waits} and holds what {} needs: {acquires}", thread(acquire))
             }
@@ -754,15 +686,12 @@ impl StuckPredictor<'_> {
     }
 }
 
-impl Search {
-    fn prove(self, evaluator: &mut Evaluator<'_, '_>) -> Tried {
-        match self {
-            Self::Found(reordering, stops) => {
-                or_refuted(evaluator.prove(reordering, Goal::Stuck(stops)))
-            }
-            Self::Refuted => Tried::Refuted,
-            Self::Unknown => Tried::Unknown,
-        }
+/// Puts what the engine answered about `stops` before the checker.
+fn prove(evaluator: &mut Evaluator<'_, '_>, answer: Answer, stops: Vec<EventId>) -> Tried {
+    match answer {
+        Answer::Feasible(reordering) => or_refuted(evaluator.prove(reordering, Goal::Stuck(stops))),
+        Answer::Infeasible(_) => Tried::Refuted,
+        Answer::Unknown => Tried::Unknown,
     }
 }
 
@@ -777,28 +706,25 @@ impl Predictor for StuckPredictor<'_> {
     type Candidate = Candidate;
 
     fn evaluate(&self, evaluator: &mut Evaluator<'_, '_>, candidate: &Candidate) -> Tried {
-        let (waits, acquire) = match *candidate {
-            Candidate::LostWake(wait) => return self.try_lost_wake(evaluator, wait),
-            Candidate::HeldLock { waits, acquire } => (waits, Some(acquire)),
-            Candidate::KeptLock { acquire: waits, .. }
-            | Candidate::KeptToken { take: waits, .. } => (waits, None),
-        };
-        let joined = match self.trace.event(waits).op {
-            Op::Thread(ThreadOp::Join, child) => Some(child),
-            _ => None,
-        };
-        if let Some(acquire) = acquire
-            && joined == Some(self.trace.event(acquire).thread)
-        {
-            let goal = Goal::Deadlock(vec![waits, acquire]);
-            let query = self.query_before(&[waits, acquire]);
-            return or_refuted(evaluator.ask([(query, goal)], Reorderings::All));
+        if let Candidate::LostWake(wait) = *candidate {
+            return self.try_lost_wake(evaluator, wait);
+        }
+        if let Candidate::Holds { waits, acquire } = *candidate {
+            let [waiting, blocked] = [waits, acquire].map(|event| self.trace.event(event));
+            let is_joined = waiting.op == Op::Thread(ThreadOp::Join, blocked.thread);
+            if is_joined && matches!(blocked.op, Op::Lock(..)) {
+                let goal = Goal::Deadlock(vec![waits, acquire]);
+                let query = self.query_before(&[waits, acquire]);
+                return or_refuted(evaluator.ask([(query, goal)], Reorderings::All));
+            }
         }
         // To find out who stops where is a look at the whole trace.
         evaluator.charge(self.trace.len() as u64);
         let mhb = evaluator.subject().engine().mhb();
-        let found = self.search(mhb, candidate, |query| evaluator.answer(query, Reorderings::All));
-        found.prove(evaluator)
+        self.search(mhb, candidate, |query, stops| {
+            let answer = evaluator.answer(query, Reorderings::All);
+            prove(evaluator, answer, stops)
+        })
     }
 
     fn report(&mut self, group: Evaluated<Candidate>) -> Option<Finding> {

@@ -354,6 +354,74 @@ fn a_token_that_is_kept_is_missing_if_it_is_taken_first() {
     );
 }
 
+#[test]
+fn tokens_held_in_a_cycle_keep_all_waiting() {
+    let of = |first: &str, second: &str, outer: [&str; 2]| {
+        format!(
+            "
+            T1          T2          T3
+            start(a)=1
+            start(b)=1
+            fork(T2)
+            fork(T3)
+                        {}
+                        {first}
+                        {second}
+                        {}
+                                    take(b)
+                                    take(a)
+                                    post(a)
+                                    post(b)
+            join(T2)
+            join(T3)
+            ",
+            outer[0], outer[1]
+        )
+    };
+    let semaphores = of("take(a)", "take(b)\n                        post(b)", ["", "post(a)"]);
+    check(&semaphores, &[(Kind::Stuck, &[11, 4, 8])]);
+    // The same order on both sides.
+    check(&of("take(b)", "take(a)\n                        post(a)", ["", "post(b)"]), &[]);
+    // A lock in the cycle, and one around it.
+    let mixed = "
+        T1          T2          T3
+        start(a)=1
+        fork(T2)
+        fork(T3)
+                    acq(m)
+                    take(a)
+                    post(a)
+                    rel(m)
+                                take(a)
+                                acq(m)
+                                rel(m)
+                                post(a)
+        join(T2)
+        join(T3)
+        ";
+    check(mixed, &[(Kind::Stuck, &[11, 4, 8])]);
+}
+
+#[test]
+fn who_takes_a_token_and_then_waits_for_one_whose_giver_needs_the_first() {
+    // The consumer waits for an item while it has the only token of the buffer.
+    check(
+        "
+        T1          T2
+        start(buffer)=1
+        start(items)=0
+        fork(T2)
+                    take(buffer)
+                    post(buffer)
+                    post(items)
+        take(buffer)
+        take(items)
+        post(buffer)
+        ",
+        &[(Kind::Stuck, &[6, 2])],
+    );
+}
+
 /// One thing that a thread of a random program does.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Do {
@@ -541,8 +609,73 @@ fn random_tokens(seed: u64) -> Trace {
     reweave_testkit::trace(&drawing)
 }
 
+/// A run of three threads with sections of two semaphores and a lock, which may be nested.
+fn random_sections(seed: u64) -> Trace {
+    let mut rng = Rng::new(seed);
+    let words = |of: usize| match of {
+        0 => ["take(a)", "post(a)"],
+        1 => ["take(b)", "post(b)"],
+        _ => ["acq(m)", "rel(m)"],
+    };
+    loop {
+        let mut programs: Vec<VecDeque<(usize, bool)>> = Vec::new();
+        for _ in 0..3 {
+            let [outer, inner] = [rng.below(3), rng.below(4)];
+            let mut program = VecDeque::from([(outer, true), (outer, false)]);
+            if inner < 3 && inner != outer {
+                let at = 1 + rng.below(2);
+                program.insert(at, (inner, true));
+                // Not always is what was taken last released first.
+                program.insert(at + 1 + rng.below(3 - at), (inner, false));
+            }
+            programs.push(program);
+        }
+        let mut is_free = [true; 3];
+        let mut drawing = "T1 T2 T3\nstart(a)=1\nstart(b)=1\n".to_owned();
+        loop {
+            let can_go_on = |thread: &usize| {
+                let next = programs[*thread].front();
+                next.is_some_and(|&(what, takes)| !takes || is_free[what])
+            };
+            let ready: Vec<usize> = (0..3).filter(can_go_on).collect();
+            if ready.is_empty() {
+                break;
+            }
+            let thread = ready[rng.below(ready.len())];
+            let Some((what, takes)) = programs[thread].pop_front() else { continue };
+            is_free[what] = !takes;
+            let column = thread * 3;
+            drawing.push_str(&format!("{:column$}{}\n", "", words(what)[usize::from(!takes)]));
+            if rng.below(3) == 0 {
+                let access = ["r(x)", "w(x)"][rng.below(2)];
+                drawing.push_str(&format!("{:column$}{access}\n", ""));
+            }
+        }
+        if programs.iter().all(VecDeque::is_empty) {
+            return reweave_testkit::trace(&drawing);
+        }
+    }
+}
+
 proptest! {
     #![proptest_config(soak::config(300))]
+
+    #[test]
+    fn where_threads_hold_tokens_one_is_found_if_one_can_be_stuck(seed in any::<u64>()) {
+        let trace = random_sections(seed);
+        let defined = oracle::stuck::stuck(&trace, 3);
+        let subject = Subject::new(&trace);
+        let found = stuck(&subject, &all());
+        for finding in &found {
+            if let Goal::Stuck(stops) = finding.evidence.proof().unwrap().goal() {
+                prop_assert!(defined.contains(stops), "{:?}\n{}", stops, draw(&trace));
+            }
+        }
+        let mut cycles = Gathered::default();
+        ExactDeadlocks.run(&subject, &all(), &mut cycles);
+        let is_found = !found.is_empty() || !cycles.findings.is_empty();
+        prop_assert!(defined.is_empty() || is_found, "{:?}\n{}", defined, draw(&trace));
+    }
 
     #[test]
     fn tokens_that_are_missing_are_found_as_defined(seed in any::<u64>()) {

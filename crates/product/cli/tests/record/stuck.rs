@@ -3,7 +3,7 @@
 use super::harness::{Workshop, compilers};
 
 /// How threads get stuck, and what it is called.
-const WAYS: [(&str, &str); 8] = [
+const WAYS: [(&str, &str); 10] = [
     ("bare", "stuck"),
     ("notify", "stuck"),
     ("check", "stuck"),
@@ -11,6 +11,8 @@ const WAYS: [(&str, &str); 8] = [
     ("barrier", "stuck"),
     ("keep", "stuck"),
     ("chain", "stuck"),
+    ("tokens", "stuck"),
+    ("buffer", "stuck"),
     ("join", "deadlock"),
 ];
 

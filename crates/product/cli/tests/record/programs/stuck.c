@@ -155,6 +155,47 @@ static void start(void *(*first)(void *), void *(*second)(void *)) {
 }
 
 // A wait that has a time limit loses nothing.
+// Semaphores that start at one, as locks: taken in both orders.
+static sem_t left, right;
+
+static void take_both(sem_t *first, sem_t *second) {
+    sem_wait(first);
+    sem_wait(second);
+    work++;
+    sem_post(second);
+    sem_post(first);
+}
+
+static void *left_first(void *unused) {
+    take_both(&left, &right);
+    return unused;
+}
+
+static void *right_first(void *unused) {
+    pause_for_others();
+    take_both(is_safe ? &left : &right, is_safe ? &right : &left);
+    return unused;
+}
+
+// The only token of a buffer, held while waiting for what is put into it.
+static void *put_item(void *unused) {
+    sem_wait(&left);
+    work++;
+    sem_post(&left);
+    sem_post(&right);
+    return unused;
+}
+
+static void *take_item(void *unused) {
+    pause_for_others();
+    if (is_safe) sem_wait(&right);
+    sem_wait(&left);
+    if (!is_safe) sem_wait(&right);
+    work--;
+    sem_post(&left);
+    return unused;
+}
+
 static void *timed_wait(void *unused) {
     struct timespec until;
     clock_gettime(CLOCK_REALTIME, &until);
@@ -245,6 +286,16 @@ int main(int count, char **words) {
         if (!is_safe) lock(&other);
         pthread_join(thread, NULL);
         if (!is_safe) unlock(&other);
+    }
+    if (!strcmp(how, "tokens")) {
+        sem_init(&left, 0, 1);
+        sem_init(&right, 0, 1);
+        start(left_first, right_first);
+    }
+    if (!strcmp(how, "buffer")) {
+        sem_init(&left, 0, 1);
+        sem_init(&right, 0, 0);
+        start(put_item, take_item);
     }
     if (!strcmp(how, "timed")) start(timed_wait, bare_notify);
     if (!strcmp(how, "unseen")) start(unseen_wait, unseen_notify);
