@@ -41,12 +41,13 @@ const PARTS_MAX: usize = 64;
 /// How the lives of file descriptors are called, as objects and as variables: `descriptor(3)#1`.
 pub const DESCRIPTOR: &str = "descriptor";
 
-/// How objects are called that stand for the lives of locks, conditions, barriers and semaphores: `lock(m)`.
-const HANDLES: [(NameKind, &str); 4] = [
+/// How objects are called that stand for the lives of locks, conditions, barriers, semaphores and the handles of threads: `lock(m)`.
+const HANDLES: [(NameKind, &str); 5] = [
     (NameKind::Lock, "lock"),
     (NameKind::Condition, "condition"),
     (NameKind::Barrier, "barrier"),
     (NameKind::Semaphore, "semaphore"),
+    (NameKind::Thread, "thread"),
 ];
 
 /// The names of everything a trace speaks of.
@@ -135,7 +136,7 @@ impl Names {
     }
 
     /// What the object is called that stands for the life of the thing of `kind` with `name`, if such things
-    /// have lives: locks, conditions, barriers and semaphores.
+    /// have lives: locks, conditions, barriers, semaphores and threads.
     #[must_use]
     pub fn handle_name(kind: NameKind, name: &str) -> Option<String> {
         let (_, word) = HANDLES.into_iter().find(|&(of, _)| of == kind)?;

@@ -1,5 +1,5 @@
-//! Predictable use of a closed handle: which operations on locks, conditions, barriers, semaphores and file
-//! descriptors can come after these were destroyed or closed?
+//! Predictable use of a closed handle: which operations on locks, conditions, barriers, semaphores, threads and file
+//! descriptors can come after these were destroyed, joined or closed?
 //!
 //! A correct reordering in which a thread ends the life of a handle and another thread then uses it. A
 //! thread that was woken from a condition, or let go by a barrier, no longer uses it: POSIX allows to
@@ -36,7 +36,7 @@ const INFO: Info = Info {
     guarantee: Guarantee::Witnessed,
     needs: Layer::Events,
     is_default: true,
-    summary: "locks and file descriptors that a thread can use after another has destroyed or closed them",
+    summary: "locks, threads and file descriptors that can be used after they were destroyed, joined or closed",
     paper: "our own, after Smaragdakis et al., POPL 2012, Definition 4",
 };
 
@@ -63,7 +63,18 @@ fn message(trace: &Trace, Use { end, event, .. }: Use) -> String {
         Some((number, _)) => (format!("file descriptor {}", inner(number)), "closed"),
         None => {
             let word = name.split('(').next().unwrap_or_default();
-            (format!("{word} `{}`", inner(name)), "destroyed")
+            match word {
+                "thread" if thread(end) == inner(name) => {
+                    let user = thread(event);
+                    let ended = inner(name);
+                    return format!(
+                        "{user} can use the handle of {ended} at {} after {ended}, which is detached, has ended",
+                        place(event)
+                    );
+                }
+                "thread" => (format!("the handle of {}", inner(name)), "joined"),
+                _ => (format!("{word} `{}`", inner(name)), "destroyed"),
+            }
         }
     };
     format!(

@@ -43,6 +43,7 @@ mod rules;
 mod scan;
 mod sink;
 mod spins;
+mod thread_handles;
 mod unseen;
 mod word_locks;
 
@@ -409,7 +410,7 @@ impl Pass<'_> {
             }
             Kind::Block | Kind::Unblock => return Ok(()),
             Kind::Interrupted if event.extra.is_none() => return Ok(()),
-            Kind::Detach => return self.detach(event.address as u32, event.extra.is_some()),
+            Kind::Detach => return self.detach(event.address as u32, event.extra),
             _ => {}
         }
         let logged = state.logged.entry(event.code).or_default();

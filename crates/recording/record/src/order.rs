@@ -186,7 +186,7 @@ impl Order {
                 channel.sent.join(clock);
             }
             Kind::Send => meet(&mut self.channels.entry(address).or_default().sent, clock),
-            Kind::Receive if event.is_descriptor_use() => {}
+            Kind::Receive if event.is_descriptor_use() || event.is_thread_use() => {}
             Kind::Receive => {
                 let channel = self.channels.entry(address).or_default();
                 channel.is_looked_at = true;

@@ -115,7 +115,7 @@ pub mod channel {
     const KIND: u32 = 28;
 
     /// What a channel is called, by the number of its kind.
-    const NAMES: [&str; 15] = [
+    const NAMES: [&str; 16] = [
         "pipe",
         "socket",
         "eventfd",
@@ -131,6 +131,7 @@ pub mod channel {
         "library",
         "signal_handler",
         "descriptor",
+        "thread",
     ];
 
     /// A pipe, with a name in the file system or without.
@@ -167,6 +168,9 @@ pub mod channel {
     /// sends to it, and whoever is given it receives; so does whoever uses it, with the flag `SHARED`.
     pub const DESCRIPTORS: u32 = 14;
 
+    /// The handle of the thread of this number, which is used. With the flag `OUT` the thread is detached.
+    pub const THREADS: u32 = 15;
+
     /// The channel `number` of `kind`.
     #[must_use]
     pub const fn id(kind: u32, number: u32) -> u32 {
@@ -195,6 +199,12 @@ pub mod channel {
     #[must_use]
     pub const fn descriptor(address: u64) -> Option<u32> {
         if is_of(address, DESCRIPTORS) { Some(number(address as u32)) } else { None }
+    }
+
+    /// The number of the thread for whose handle `address` stands, if it does.
+    #[must_use]
+    pub const fn thread(address: u64) -> Option<u32> {
+        if is_of(address, THREADS) { Some(number(address as u32)) } else { None }
     }
 
     /// Whether `address` stands for the installation of a signal handler.
@@ -226,6 +236,14 @@ pub mod channel {
         let is_single = matches!(kind(id), CONNECTIONS | LOCKS | PROCESSES | NAMED_QUEUES);
         (word, (!is_single).then_some(number))
     }
+}
+
+/// What a [`Kind::Detach`] says of a thread that is not detached.
+pub mod detach {
+    /// It is to end.
+    pub const CANCELLED: u64 = 1;
+    /// It is a library's, which may join it out of sight.
+    pub const OF_LIBRARY: u64 = 2;
 }
 
 /// What else than locks can be destroyed.
@@ -397,8 +415,7 @@ kinds! {
     /// `address` were allocated out of sight since the last event that is no access, within a call that is
     /// intercepted or by a library of OpenMP; with an `extra` of 0, other memory too.
     Argument,
-    /// Nobody is to join thread number `address`; if there is an `extra`, it is to end instead. No plan
-    /// counts it.
+    /// Nobody is to join thread number `address`, unless `extra` is one of [`detach`]. No plan counts it.
     Detach,
 }
 
@@ -520,6 +537,12 @@ impl Event {
         matches!(self.kind, Kind::Receive)
             && self.flags & flag::SHARED != 0
             && channel::descriptor(self.address).is_some()
+    }
+
+    /// Whether the handle of a thread is used: this orders nothing.
+    #[must_use]
+    pub const fn is_thread_use(&self) -> bool {
+        matches!(self.kind, Kind::Receive) && channel::thread(self.address).is_some()
     }
 
     /// Writes the event into `words` and says how many it took.

@@ -75,6 +75,28 @@ fn handles_that_can_be_used_after_their_end_are_found() {
 }
 
 #[test]
+fn handles_of_threads_that_can_be_used_after_their_end_are_found() {
+    for (compiler, level) in compilers("c").into_iter().zip(["-O0", "-O2"]) {
+        let folder = Workshop::with(&["thread_handles.c"]);
+        folder.build("thread_handles.c", compiler, &[level]);
+        for how in ["joined", "itself", "detached", "later"] {
+            for mode in ["serial", "free"] {
+                let case = format!("{compiler} {level} {how} {mode}");
+                folder.record(&["--mode", mode], &["thread_handles", how, "safe"]).must_be_whole();
+                assert_eq!(folder.findings(), [] as [&str; 0], "{case}");
+                folder.record(&["--mode", mode], &["thread_handles", how]).must_be_whole();
+                assert_eq!(folder.findings(), ["use-after-close"], "{case}");
+            }
+        }
+        folder.record(&[], &["thread_handles", "joined"]).must_be_whole();
+        let said =
+            folder.reweave(&["confirm", "run.rwt", "C1", "--", "./thread_handles", "joined"]);
+        let said = String::from_utf8_lossy(&said.stdout);
+        assert!(said.contains("confirmed: 1 of 1"), "{compiler}: {said}");
+    }
+}
+
+#[test]
 fn a_condition_that_is_destroyed_while_a_thread_waits_stops_nobody() {
     let Some(folder) = Workshop::built("handles.c") else { return };
     folder.record(&[], &["handles", "waiting"]);

@@ -440,8 +440,11 @@ impl Pass<'_> {
             }
             Kind::Join => {
                 self.misuses.release(address as u32);
-                Op::Thread(ThreadOp::Join, self.thread_id(address as u32))
+                let child = self.thread_id(address as u32);
+                let is_emitted = self.emit(current, Op::Thread(ThreadOp::Join, child), None)?;
+                return if is_emitted { self.end_joined(current, address as u32) } else { Ok(()) };
             }
+            Kind::End => return self.end_detached(current),
             Kind::Wait => return self.wait(current),
             Kind::Wake => return self.wake(current),
             Kind::Signal => Op::Condition(ConditionOp::Notify, self.condition(address)),
@@ -449,11 +452,7 @@ impl Pass<'_> {
             Kind::BarrierArrive => Op::Barrier(BarrierOp::Arrive, self.barrier(address)),
             Kind::BarrierDepart => Op::Barrier(BarrierOp::Depart, self.barrier(address)),
             Kind::SemaphorePost | Kind::SemaphoreTake => return self.use_semaphore(current),
-            Kind::Send | Kind::Receive if channel::descriptor(address).is_some() => {
-                return self.use_descriptor(current);
-            }
-            Kind::Send => return self.send(current),
-            Kind::Receive => return self.receive(current),
+            Kind::Send | Kind::Receive => return self.use_channel(current),
             Kind::BlockBegin | Kind::BlockEnd => return self.cross_block(current),
             Kind::Benign => {
                 let end = address.saturating_add(event.extra.unwrap_or(0));
@@ -568,6 +567,19 @@ impl Pass<'_> {
     /// The file name of the library that has `code`.
     fn library(&mut self, code: u64) -> String {
         legal(self.symbols.library(code).as_deref().unwrap_or("library"))
+    }
+
+    /// Something is handed to a channel or taken from it, or what has a life is used.
+    fn use_channel(&mut self, current: &mut Current) -> io::Result<()> {
+        let Event { kind, address, .. } = current.event;
+        if channel::descriptor(address).is_some() {
+            return self.use_descriptor(current);
+        }
+        match (kind, channel::thread(address)) {
+            (Kind::Send, _) => self.send(current),
+            (_, Some(number)) => self.use_thread(current, number),
+            _ => self.receive(current),
+        }
     }
 
     fn send(&mut self, current: &mut Current) -> io::Result<()> {

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::io;
 
 use reweave_base::{FxHashMap, FxHashSet};
-use reweave_runtime::wire::{Event, Kind, flag};
+use reweave_runtime::wire::{Event, Kind, detach, flag};
 use reweave_trace::{EventId, LockId, Marker, Misuse, MisuseKind, Op};
 
 use super::{Current, Pass};
@@ -100,8 +100,8 @@ impl Misuses {
 
 impl Pass<'_> {
     /// Nobody is to join the thread `number`, or it is to end: then it might have done more.
-    pub fn detach(&mut self, number: u32, is_cancelled: bool) -> io::Result<()> {
-        if is_cancelled {
+    pub fn detach(&mut self, number: u32, why: Option<u64>) -> io::Result<()> {
+        if why == Some(detach::CANCELLED) {
             self.misuses.cancelled.insert(number);
             // So that it is known even if it did nothing.
             self.last_event(number, 0, true)?;

@@ -10,6 +10,7 @@ use super::Kept;
 use super::descriptors::Descriptors;
 use super::names::{Symbols, legal};
 use super::spins::{self, Spins};
+use super::thread_handles::ThreadHandles;
 use super::unseen::{self, Unseen, UnseenLinks};
 use super::word_locks::{self, WordLocks};
 use crate::event_log::Stream;
@@ -57,6 +58,7 @@ pub struct FirstPass {
     pub word_locks: word_locks::Recognized,
     pub spins: spins::Rows,
     pub descriptors: Descriptors,
+    pub thread_handles: ThreadHandles,
     pub unseen: Unseen,
     unseen_links: UnseenLinks,
     /// Blocks that were freed a second time, by the times of their allocations.
@@ -179,10 +181,12 @@ impl FirstPass {
             first_pass.is_free |= event.number.is_some();
             first_pass.note_object(&event);
             first_pass.descriptors.step(thread, &event);
+            first_pass.thread_handles.step(thread, &event);
             first_pass.note_thread(&mut threads, thread, &event, place);
             place += 1;
         }
         first_pass.freed_uses.finish(first_pass.is_free);
+        first_pass.thread_handles.finish();
         first_pass.cells = first_pass.kept_cells(sharing, kept, symbols);
         // The next pass starts with the first map.
         symbols.maps(0);

@@ -17,7 +17,7 @@ use super::channels;
 use super::io::{closing, log_receive, note_open, note_receive, note_result, note_send};
 use super::program::log_range;
 use super::streams::file_of;
-use super::{interceptors, note_caller, real_address};
+use super::{interceptors, note_caller, real_address, threads};
 use crate::log::{self, Entry};
 use crate::wire::{Kind, channel};
 use crate::{process, sys, thread};
@@ -366,11 +366,15 @@ interceptors! {
 
     // Signals that threads wait for, or read from a descriptor.
     fn kill(process: c_int, signal: c_int) -> c_int |entry, call| { sending(entry, signal, call) }
-    fn pthread_kill(thread: u64, signal: c_int) -> c_int |entry, call| { sending(entry, signal, call) }
+    fn pthread_kill(thread: u64, signal: c_int) -> c_int |entry, call| {
+        threads::use_handle(&entry, thread, 0);
+        sending(entry, signal, call)
+    }
     fn sigqueue(process: c_int, signal: c_int, value: usize) -> c_int |entry, call| {
         sending(entry, signal, call)
     }
     fn pthread_sigqueue(thread: u64, signal: c_int, value: usize) -> c_int |entry, call| {
+        threads::use_handle(&entry, thread, 0);
         sending(entry, signal, call)
     }
     fn sigwait(set: usize, signal: *mut c_int) -> c_int |entry, call| {

@@ -14,7 +14,7 @@ use super::program::log_range;
 use super::{enter_or, handlers, in_library, interceptors, libraries};
 use crate::log::Entry;
 use crate::thread::{self, Thread, life};
-use crate::wire::{Kind, flag, wait};
+use crate::wire::{Kind, channel, detach, flag, wait};
 use crate::{process, replay, scheduler, sys};
 
 /// What a new thread needs to know.
@@ -143,8 +143,10 @@ unsafe fn creating(
         thread::mark(child, life::RELEASED);
     }
     // What a library does with its threads is its own affair.
-    if is_detached || !libraries::checks_are_seen(entry.code) {
-        entry.log_unplanned(Kind::Detach, u64::from(number), None);
+    let is_of_library = !libraries::checks_are_seen(entry.code);
+    if is_detached || is_of_library {
+        let why = is_of_library.then_some(detach::OF_LIBRARY);
+        entry.log_unplanned(Kind::Detach, u64::from(number), why);
     }
     // A handler that came before the thread can be recorded would run unseen.
     let blocked = sys::block_signals();
@@ -261,9 +263,28 @@ pub unsafe fn join<T>(
     result
 }
 
+/// Code of the program is about to use the handle of another thread, which `flags` may say more of.
+pub unsafe fn use_handle(entry: &Entry, handle: u64, flags: u16) {
+    if !libraries::checks_are_seen(entry.code) {
+        return;
+    }
+    let mut number = None;
+    thread::each(|thread| {
+        if (*thread).handle.load(Ordering::Acquire) == handle {
+            number = number.max(Some((*thread).number));
+        }
+        false
+    });
+    if let Some(number) = number.filter(|&number| number != (*entry.thread).number) {
+        let channel = channel::address(channel::id(channel::THREADS, number));
+        entry.log_flags(Kind::Receive, channel, flag::TRY | flag::SHARED | flags);
+    }
+}
+
 /// Notes that nobody will join the thread with `handle`.
-pub unsafe fn detach(entry: &Entry, handle: u64) {
+pub unsafe fn detached(entry: &Entry, handle: u64) {
     if let Some((_, child)) = find(handle) {
+        use_handle(entry, handle, flag::OUT);
         entry.log_unplanned(Kind::Detach, u64::from((*child).number), None);
         thread::mark(child, life::RELEASED);
     }
@@ -303,12 +324,13 @@ interceptors! {
         join(&entry, thread, status, true, call)
     }
     fn [pthread_detach thrd_detach](thread: u64) -> c_int |entry, call| {
-        detach(&entry, thread);
+        detached(&entry, thread);
         call()
     }
     fn pthread_cancel(thread: u64) -> c_int |entry, call| {
         if let Some((_, child)) = find(thread) {
-            entry.log_unplanned(Kind::Detach, u64::from((*child).number), Some(1));
+            use_handle(&entry, thread, 0);
+            entry.log_unplanned(Kind::Detach, u64::from((*child).number), Some(detach::CANCELLED));
         }
         call()
     }
