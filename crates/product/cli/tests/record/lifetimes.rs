@@ -88,6 +88,10 @@ fn handles_of_threads_that_can_be_used_after_their_end_are_found() {
                 assert_eq!(folder.findings(), ["use-after-close"], "{case}");
             }
         }
+        for mode in ["serial", "free"] {
+            folder.record(&["--mode", mode], &["thread_handles", "ended"]).must_be_whole();
+            assert_eq!(folder.findings(), [] as [&str; 0], "{compiler} {level} {mode}");
+        }
         folder.record(&[], &["thread_handles", "joined"]).must_be_whole();
         let said =
             folder.reweave(&["confirm", "run.rwt", "C1", "--", "./thread_handles", "joined"]);

@@ -58,6 +58,11 @@ impl Misuses {
         self.forks.remove(&number);
     }
 
+    /// Whether nobody has joined or detached the thread `number` yet.
+    pub fn is_joinable(&self, number: u32) -> bool {
+        self.forks.contains_key(&number)
+    }
+
     /// The thread `number` ended.
     pub fn end(&mut self, number: u32) {
         self.ended.insert(number);

@@ -2,7 +2,8 @@
 //!
 //! The handle of a thread is gone when another has joined the thread, or when a detached thread ends. Its life is an
 //! object if a thread uses the handle that is neither the thread itself nor the one that joins it. A thread that is
-//! detached while it runs looks at its end whether it was: it cannot end its life before that.
+//! detached while it runs looks at its end whether it was: it cannot end its life before that. To detach it is a use
+//! only where the thread is joined as well. Where a thread is detached that has ended, its life has no end here.
 
 use std::io;
 
@@ -15,8 +16,8 @@ use super::{Current, Pass};
 /// How handles of threads were used.
 #[derive(Clone, Debug, Default)]
 pub struct ThreadHandles {
-    /// Threads, and others that used their handles.
-    uses: FxHashSet<(u32, u32)>,
+    /// Threads, others that used their handles, and whether that was to detach them.
+    uses: FxHashSet<(u32, u32, bool)>,
     /// Who ended the life of the handle of a thread: who joined it, or the thread itself.
     enders: FxHashMap<u32, u32>,
     /// Threads with a handle that another uses than those.
@@ -28,7 +29,7 @@ impl ThreadHandles {
         match event.kind {
             Kind::Receive => {
                 let used = channel::thread(event.address).filter(|&used| used != thread);
-                self.uses.extend(used.map(|used| (used, thread)));
+                self.uses.extend(used.map(|used| (used, thread, is_to_detach(event))));
             }
             Kind::Join if event.flags & flag::TRY == 0 => {
                 self.enders.insert(event.address as u32, thread);
@@ -41,11 +42,17 @@ impl ThreadHandles {
     }
 
     pub fn finish(&mut self) {
-        let is_shared = |&&(used, user): &&(u32, u32)| {
-            self.enders.get(&used).is_some_and(|&ender| ender != user)
+        let is_shared = |&&(used, user, is_to_detach): &&(u32, u32, bool)| {
+            let ender = self.enders.get(&used);
+            ender.is_some_and(|&ender| ender != user && !(is_to_detach && ender == used))
         };
-        self.shared = self.uses.iter().filter(is_shared).map(|&(used, _)| used).collect();
+        self.shared = self.uses.iter().filter(is_shared).map(|&(used, ..)| used).collect();
     }
+}
+
+/// Whether the handle that `event` uses is detached by that.
+const fn is_to_detach(event: &Event) -> bool {
+    event.flags & flag::OUT != 0
 }
 
 impl Pass<'_> {
@@ -62,8 +69,11 @@ impl Pass<'_> {
     pub fn use_thread(&mut self, current: &mut Current, number: u32) -> io::Result<()> {
         let Some(name) = self.thread_handle(number) else { return Ok(()) };
         let var = self.sink.names().vars.intern(&name);
-        let is_detached = current.event.flags & flag::OUT != 0;
-        let op = if is_detached { AccessOp::AtomicUpdate } else { AccessOp::AtomicRead };
+        let op = if is_to_detach(&current.event) {
+            AccessOp::AtomicUpdate
+        } else {
+            AccessOp::AtomicRead
+        };
         self.emit(current, Op::Access(op(MemoryOrder::Relaxed), var), None).map(drop)
     }
 
@@ -76,7 +86,8 @@ impl Pass<'_> {
     /// The thread of `current` ends.
     pub fn end_detached(&mut self, current: &mut Current) -> io::Result<()> {
         let number = current.number;
-        if self.first_pass.thread_handles.enders.get(&number) != Some(&number) {
+        let is_ender = self.first_pass.thread_handles.enders.get(&number) == Some(&number);
+        if !is_ender || self.misuses.is_joinable(number) {
             return Ok(());
         }
         let Some(name) = self.thread_handle(number) else { return Ok(()) };

@@ -57,5 +57,10 @@ int main(int count, char **words) {
         pthread_detach(worker);
         if (!is_safe) pthread_kill(worker, 0);
     }
+    if (!strcmp(how, "ended")) {
+        create(works, 0);
+        usleep(50000);
+        pthread_detach(worker); /* It has ended, and its handle has not. */
+    }
     usleep(50000);
 }
