@@ -1,5 +1,5 @@
 //! What every other crate stands on, and nothing about traces: typed ids, tables indexed by
-//! them, bit sets, strongly connected components, interned names, fast hashing, seeded randomness.
+//! them, bit sets, strongly connected components, orders with few switches, interned names, fast hashing, seeded randomness.
 //!
 //! ```
 //! use reweave_base::{IndexVec, Interner, id};
@@ -24,6 +24,7 @@ mod csr;
 mod id;
 mod interner;
 mod rng;
+mod switches;
 mod table;
 
 pub use bits::BitRows;
@@ -33,4 +34,5 @@ pub use id::Id;
 pub use interner::Interner;
 pub use rng::Rng;
 pub use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
+pub use switches::{count_switches, with_few_switches};
 pub use table::IndexVec;

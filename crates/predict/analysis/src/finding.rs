@@ -45,6 +45,19 @@ impl Finding {
         Self { analysis, kind, events, message, count, evidence: Evidence::Schedule(proof), detail }
     }
 
+    /// Shows the same by `proof`, another schedule to the same goal.
+    ///
+    /// # Panics
+    /// If the goal is another one than before.
+    pub fn show_by(&mut self, proof: Proof) {
+        let shown = match &mut self.evidence {
+            Evidence::Schedule(shown) | Evidence::Decided(Some(shown)) => shown,
+            _ => panic!("only what has a schedule can have another"),
+        };
+        assert_eq!(shown.goal(), proof.goal(), "the other schedule leads to the same");
+        *shown = proof;
+    }
+
     /// How much it can be relied on, which is what its evidence gives. A schedule that shows
     /// something else than this finding is no evidence.
     #[must_use]

@@ -11,9 +11,13 @@ use reweave_analysis::{
     Reported, Settings, Sink, Subject, Truncation, Unshown, WitnessList, WitnessVerdict,
 };
 use reweave_base::FxHashMap;
+use reweave_reorder::with_fewer_switches;
 use reweave_trace::{Calls, EventId, Trace};
 
 use crate::assumed::WithoutAssumed;
+
+/// How many steps of schedules are put into another order, in all.
+const REORDERED_MAX: usize = 1 << 20;
 
 /// Follows the progress of analyses, and can stop them.
 pub trait Watch {
@@ -122,6 +126,7 @@ pub fn run(
             mark_limited(&mut outcome.coverage, cut.analysis);
         }
     }
+    show_with_few_switches(&subject, &mut findings);
     outcome.findings = name(trace, findings);
     outcome.assumed = without_assumed.map(|without| without.libraries).unwrap_or_default();
     outcome
@@ -204,6 +209,23 @@ fn is_start(function: &str) -> bool {
 fn mark_limited(coverage: &mut [Coverage], analysis: &str) {
     for entry in coverage.iter_mut().filter(|entry| entry.analysis == analysis) {
         entry.truncated = entry.truncated.or(Some(Truncation::Limit));
+    }
+}
+
+/// Gives findings schedules that are easier to follow, the worst findings first.
+fn show_with_few_switches(subject: &Subject<'_>, findings: &mut [Finding]) {
+    let _stage = tracing::info_span!("reduce context switches").entered();
+    let mut left = REORDERED_MAX;
+    for finding in findings {
+        let Some(proof) = finding.evidence.proof() else { continue };
+        let (reordering, goal) = (proof.reordering(), proof.goal());
+        let Some(other) = with_fewer_switches(subject.trace(), reordering, goal) else { continue };
+        let Some(rest) = left.checked_sub(other.schedule.len()) else { return };
+        left = rest;
+        // A schedule that is refused would be a fault; the one that was accepted still holds.
+        if let Ok(proof) = subject.prove(other, goal.clone()) {
+            finding.show_by(proof);
+        }
     }
 }
 

@@ -1,6 +1,6 @@
 //! Schedules: steps one after the other, executed on plain numbers and made readable.
 
-use reweave_base::{FxHashMap, Id, IndexVec};
+use reweave_base::{FxHashMap, Id, IndexVec, with_few_switches};
 use reweave_trace::{LockId, ThreadId, VarId};
 
 use crate::ctp::{Action, Ctp, Point, StepId};
@@ -139,10 +139,7 @@ pub fn replay(ctp: &Ctp, schedule: &[StepId], question: &Question) -> Option<usi
 
 /// `order` without what its last step does not depend on, and with few context switches.
 ///
-/// A solver's schedule jumps between threads for no reason. Steps that do not depend on each other
-/// can be exchanged, so each thread goes on as long as it depends on nothing that another has still
-/// to do. Every value stays as it was. Linear in the steps, the dependences between neighbours, and
-/// the threads at each switch.
+/// Steps that do not depend on each other can be exchanged, so every value stays as it was.
 pub fn minimize_switches(ctp: &Ctp, order: &[StepId]) -> Vec<StepId> {
     let before = dependences(ctp, order);
     let mut is_needed = vec![false; order.len()];
@@ -156,37 +153,15 @@ pub fn minimize_switches(ctp: &Ctp, order: &[StepId]) -> Vec<StepId> {
             }
         }
     }
-    let mut left: IndexVec<ThreadId, Vec<usize>> =
-        IndexVec::from_elem(Vec::new(), ctp.threads.len());
-    for place in (0..order.len()).rev().filter(|&place| is_needed[place]) {
-        left[ctp.steps[order[place]].thread].push(place);
-    }
-    let mut is_done = vec![false; order.len()];
-    let mut schedule = Vec::new();
-    // The first step that is left is always ready, so some thread can go on.
-    while let Some(mut thread) = first(&left) {
-        // The thread that ran last goes on if it can.
-        if let Some(&last) = schedule.last()
-            && let Some(&next) = left[ctp.steps[last].thread].last()
-            && before[next].iter().all(|&earlier| is_done[earlier])
-        {
-            thread = ctp.steps[last].thread;
-        }
-        while let Some(&place) = left[thread].last()
-            && before[place].iter().all(|&earlier| is_done[earlier])
-        {
-            is_done[place] = true;
-            schedule.push(order[place]);
-            left[thread].pop();
-        }
-    }
-    schedule
-}
-
-/// The thread with the first step that is left.
-fn first(left: &IndexVec<ThreadId, Vec<usize>>) -> Option<ThreadId> {
-    let next = left.entries().filter_map(|(thread, places)| Some((*places.last()?, thread)));
-    next.min().map(|(_, thread)| thread)
+    let needed: Vec<usize> = (0..order.len()).filter(|&place| is_needed[place]).collect();
+    let owners: Vec<usize> =
+        needed.iter().map(|&place| ctp.steps[order[place]].thread.index()).collect();
+    // What a needed step depends on is needed, so it has a place among these.
+    let among_needed = |earlier: &usize| needed.partition_point(|place| place < earlier);
+    let before: Vec<Vec<usize>> =
+        needed.iter().map(|&place| before[place].iter().map(among_needed).collect()).collect();
+    let steps = with_few_switches(&owners, &before).into_iter();
+    steps.map(|step| order[needed[step]]).collect()
 }
 
 /// For each place of `order` earlier places that it depends on, which depend on all others that it

@@ -23,7 +23,8 @@
 //!    open section; move the window's start back (`search`).
 //!
 //! Whether two events can both happen with nothing that orders them is asked by such queries, one after
-//! the other (`unordered`).
+//! the other (`unordered`). A schedule that is to be shown can be made easier to follow
+//! ([`with_fewer_switches`]).
 //!
 //! Sound: every reordering is put before the checker by whoever reports it. Complete but for
 //! the budget: a correct reordering that answers the query, restricted to the causal past and the
@@ -67,12 +68,14 @@ mod exhaustive;
 mod query;
 mod saturation;
 mod search;
+mod switches;
 mod sync_preserving;
 mod unordered;
 mod window;
 
 pub use engine::{Answer, Budget, Engine, Refuted, Solver};
 pub use query::{Query, View};
+pub use switches::with_fewer_switches;
 
 #[cfg(doc)]
 use reweave_trace::Reordering;

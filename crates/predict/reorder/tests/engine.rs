@@ -5,7 +5,7 @@ use crate::asked;
 use proptest::prelude::*;
 use reweave_oracle::query::Answer as Defined;
 use reweave_oracle::reachable;
-use reweave_reorder::{Answer, Budget, Engine, Query, Refuted, Solver, View};
+use reweave_reorder::{Answer, Budget, Engine, Query, Refuted, Solver, View, with_fewer_switches};
 use reweave_testkit::{Scope, Shape, draw, soak, traces};
 use reweave_trace::{
     AccessOp, After, Checker, EventId, Goal, LockOp, Op, SemaphoreOp, ThreadOp, Trace,
@@ -33,7 +33,9 @@ fn fault(trace: &Trace, cases: &[Case]) -> Option<String> {
                 } else if expected == Defined::Infeasible {
                     Some("the oracle finds none".to_owned())
                 } else {
-                    None
+                    let other = with_fewer_switches(trace, reordering, goal);
+                    let refusal = other.and_then(|other| checker.check(&other, goal).err());
+                    refusal.map(|refusal| format!("refused with fewer switches: {refusal}"))
                 }
             }
             (Answer::Infeasible(_), Defined::Infeasible) => None,
