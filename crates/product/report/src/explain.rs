@@ -210,7 +210,7 @@ fn write_text(
     }
     if let Some(heading) = explanation.evidence_heading() {
         writeln!(out, "\n{BOLD}{heading}{BOLD:#}")?;
-        text::evidence(out, trace, &reported.finding, Extent::FULL)?;
+        text::evidence(out, examined, &reported.finding, Extent::FULL)?;
     }
     if reported.finding.evidence.proof().is_some() {
         writeln!(out, "  {DIM}{}{DIM:#}", reported.finding.guarantee().meaning())?;
@@ -273,16 +273,15 @@ fn write_steps(
     let [thread_width, op_width] =
         [0, 1].map(|at| width(steps.iter().map(|step| cells(trace, step.event)[at].clone())));
     let step_width = steps.last().map_or(0, |step| step.step.to_string().len()).max(4);
-    let mut last = 0;
     for step in steps {
-        if step.step > last + 1 {
-            writeln!(out, "  {DIM}… {}{DIM:#}", counted((step.step - last - 1) as u64, "step"))?;
+        if step.left_out > 0 {
+            writeln!(out, "  {DIM}… {}{DIM:#}", counted(step.left_out as u64, "step"))?;
         }
-        last = step.step;
+        let number = step.step;
         let [thread, op] = cells(trace, step.event);
         writeln!(
             out,
-            "  {last:>step_width$}  {thread:thread_width$}  {op:op_width$}  {DIM}{}{DIM:#}",
+            "  {number:>step_width$}  {thread:thread_width$}  {op:op_width$}  {DIM}{}{DIM:#}",
             shown(&step.reason.words(trace, step.event)),
         )?;
     }

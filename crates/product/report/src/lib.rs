@@ -25,7 +25,7 @@
 //! ```
 //!
 //! Modules by what they hold: `text`, `json`, `html`, `sarif`, `junit`, `github`, `chrome`, `stats` and
-//! `explain` are formats; `finding`, `site`, `schedule`, `slice`, `state`, `alternatives`, `legend`,
+//! `explain` are formats; `finding`, `site`, `schedule`, `relevance`, `slice`, `state`, `alternatives`, `legend`,
 //! `left_out`, `sources` and `confirmation` are what several of them say.
 
 #![allow(unreachable_pub, reason = "no module is public: `pub` means that another module uses it")]
@@ -43,6 +43,7 @@ mod json;
 mod junit;
 mod left_out;
 mod legend;
+mod relevance;
 mod sarif;
 mod schedule;
 mod shown;
@@ -91,6 +92,8 @@ pub struct Examined<'a> {
     pub is_kept: bool,
     /// Findings of these kinds are a reason to fail; others are reported and fail nothing.
     pub fails_on: &'a [Kind],
+    /// Whether texts show all steps of schedules, and not only those that matter.
+    pub is_full: bool,
 }
 
 impl<'a> Examined<'a> {
@@ -108,6 +111,7 @@ impl<'a> Examined<'a> {
             set_aside: SetAside::default(),
             is_kept: path != "-",
             fails_on: &Kind::ALL,
+            is_full: false,
         }
     }
 }
@@ -138,7 +142,7 @@ fn title(path: &str) -> &str {
 }
 
 /// Where to find the steps of a schedule that its table leaves out.
-const GAP_HINT: &str = "--format json writes the whole schedule";
+const GAP_HINT: &str = "--full shows all steps";
 
 /// `count` things: `1 event`, `2 events`.
 #[must_use]

@@ -8,10 +8,12 @@
 use std::borrow::Cow;
 
 use reweave_analysis::Proof;
+use reweave_base::{FxHashSet, Id};
 use reweave_trace::{AccessOp, EventId, Goal, Op, Reordering, ThreadId, Trace, VarId};
 
 use crate::alternatives::known_value;
 use crate::counted;
+use crate::relevance::{answer, steps_that_matter};
 use crate::site::{own_place, place};
 
 /// `events`, all of which `reordering` runs, each with its step, counted from 1, in that order.
@@ -57,6 +59,28 @@ pub fn step_in_prefix(trace: &Trace, reordering: &Reordering, event: EventId) ->
 
 pub fn prefix_count(reordering: &Reordering) -> usize {
     reordering.base.iter().map(|&count| count as usize).sum()
+}
+
+/// The event that is the step `step`, counted from 1, of `reordering`, which has so many.
+fn event_at(trace: &Trace, reordering: &Reordering, step: usize) -> EventId {
+    if let Some(at) = step.checked_sub(prefix_count(reordering) + 1) {
+        return reordering.schedule[at];
+    }
+    let before = |event: EventId| {
+        let own = |thread| prefix_of(trace, reordering, thread).partition_point(|&it| it < event);
+        reordering.base.ids().map(own).sum::<usize>()
+    };
+    // As many of the prefix come before it as there are steps before.
+    let (mut low, mut high) = (0, trace.len());
+    while low < high {
+        let middle = low.midpoint(high);
+        if before(EventId::from_index(middle + 1)) < step {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    EventId::from_index(low)
 }
 
 /// How many events `reordering` runs.
@@ -141,28 +165,26 @@ pub fn holds(trace: &Trace, reordering: &Reordering, var: VarId) -> Seen {
 /// How much of a schedule is shown.
 #[derive(Clone, Copy, Debug)]
 pub struct Extent {
-    /// How many steps of each thread that the goal speaks of, up to where it matters.
-    steps_max: usize,
-    /// Up to so many steps in full where the fault is in the order of the steps themselves.
-    whole_max: usize,
-    /// Up to so many steps in full where the fault is in what is next.
-    whole_before_next_max: usize,
+    /// So many steps are shown in full, and of a longer schedule as many of those that give context.
+    usual: usize,
+    /// How many steps are shown at most, where so many are at fault or tell why.
+    most: usize,
     /// How many events of each thread after a global state.
     ahead_max: usize,
 }
 
 impl Extent {
     /// For one finding among others.
-    pub const BRIEF: Self =
-        Self { steps_max: 6, whole_max: 40, whole_before_next_max: 20, ahead_max: 2 };
+    pub const BRIEF: Self = Self { usual: 12, most: 40, ahead_max: 2 };
 
     /// For a schedule whose steps are argued for one by one.
-    pub const ARGUED: Self =
-        Self { steps_max: 12, whole_max: 40, whole_before_next_max: 40, ahead_max: 0 };
+    pub const ARGUED: Self = Self { usual: 24, most: 40, ahead_max: 0 };
 
     /// For a finding that has the page to itself.
-    pub const FULL: Self =
-        Self { steps_max: 16, whole_max: 200, whole_before_next_max: 200, ahead_max: 6 };
+    pub const FULL: Self = Self { usual: 24, most: 40, ahead_max: 6 };
+
+    /// All steps, however many.
+    pub const WHOLE: Self = Self { usual: usize::MAX, most: usize::MAX, ahead_max: 6 };
 }
 
 /// The part of a schedule that matters.
@@ -263,25 +285,25 @@ impl<'t> Table<'t> {
     pub fn new(trace: &'t Trace, proof: &Proof, extent: Extent) -> Self {
         let reordering = proof.reordering();
         let named = proof.goal().named();
-        let has_next = !proof.goal().next().is_empty();
-        // What is next at the end needs little context; a fault among the steps needs all of them.
-        let whole_max = if has_next { extent.whole_before_next_max } else { extent.whole_max };
-        let shown = if steps_count(reordering) <= whole_max {
+        let next = proof.goal().next();
+        let shown = if shown_in_full(trace, reordering, &next, extent.usual) {
             steps(trace, reordering)
         } else {
-            wanted(trace, reordering, &named, extent.steps_max)
+            let usual = extent.usual.saturating_sub(next.len());
+            let most = extent.most.saturating_sub(next.len());
+            with_requests(trace, steps_that_matter(trace, proof, usual, most))
         };
         let mut threads: Vec<ThreadId> =
             shown.iter().chain(&named).map(|&event| trace.event(event).thread).collect();
         threads.sort_unstable();
         threads.dedup();
         let mut table = Self::empty(trace, threads);
-        table.push_steps(reordering, shown, &named);
+        table.push_steps(reordering, shown, &next, &named);
         let label = match proof.goal() {
             Goal::Deadlock(_) | Goal::Stuck(_) => Label::Blocked,
             _ => Label::Next,
         };
-        for event in proof.goal().next() {
+        for event in next {
             table.push(label, event);
         }
         table
@@ -299,12 +321,12 @@ impl<'t> Table<'t> {
         let runs: Vec<&[EventId]> =
             threads.iter().map(|&thread| steps_of(trace, reordering, thread)).collect();
         let last: Vec<EventId> = runs.iter().filter_map(|run| run.last().copied()).collect();
-        let shown: Vec<EventId> = if steps_count(reordering) <= extent.whole_max {
+        let shown: Vec<EventId> = if steps_count(reordering) <= extent.usual {
             runs.concat()
         } else {
             // Many threads share the room that few would have.
-            let each = (extent.whole_max / threads.len().max(1)).clamp(1, extent.steps_max);
-            wanted(trace, reordering, &last, each)
+            let each = (extent.usual / threads.len().max(1)).max(1);
+            runs.iter().flat_map(|run| &run[run.len().saturating_sub(each)..]).copied().collect()
         };
         let mut ahead: Vec<(EventId, Label)> = Vec::new();
         for (&thread, run) in threads.iter().zip(&runs) {
@@ -315,7 +337,7 @@ impl<'t> Table<'t> {
         }
         ahead.sort_unstable_by_key(|&(event, _)| event);
         let mut table = Self { has_values: true, ..Self::empty(trace, threads) };
-        table.push_steps(reordering, shown, &last);
+        table.push_steps(reordering, shown, &[], &last);
         if !is_run {
             table.forget_steps();
         }
@@ -350,6 +372,10 @@ impl<'t> Table<'t> {
         Self { trace, threads, rows: Vec::new(), is_run: true, has_values: false }
     }
 
+    fn has_column(&self, event: EventId) -> bool {
+        self.threads.contains(&self.trace.event(event).thread)
+    }
+
     fn push(&mut self, label: Label, event: EventId) {
         let thread = self.trace.event(event).thread;
         let column = self.threads.iter().position(|&other| other == thread).unwrap_or(0);
@@ -362,18 +388,37 @@ impl<'t> Table<'t> {
         }
     }
 
-    /// Adds the steps of `reordering` that are to be `shown`, those of `marked` marked.
-    fn push_steps(&mut self, reordering: &Reordering, shown: Vec<EventId>, marked: &[EventId]) {
-        let place = |last| if last == 0 { Place::Before } else { Place::Between };
-        let mut last = 0;
+    /// Adds the steps of `reordering` that are to be `shown`, those of `marked` marked. A request is told by the
+    /// acquire that follows it, if that is shown or among those that are `next`.
+    fn push_steps(
+        &mut self,
+        reordering: &Reordering,
+        shown: Vec<EventId>,
+        next: &[EventId],
+        marked: &[EventId],
+    ) {
+        let place = |has_rows: bool| if has_rows { Place::Between } else { Place::Before };
+        let acquires: FxHashSet<EventId> = shown.iter().chain(next).copied().collect();
+        let (mut last, mut has_rows) = (0, false);
         for (step, event) in numbered(self.trace, reordering, shown) {
+            // A single step takes no more room than a line that says that it is left out.
+            let single = (step == last + 2).then(|| event_at(self.trace, reordering, step - 1));
+            match single.filter(|&single| self.has_column(single)) {
+                Some(single) => self.push(Label::Step(step - 1), single),
+                None => self.push_gap(step - last - 1, place(has_rows)),
+            }
+            last = step;
+            if !marked.contains(&event)
+                && answer(self.trace, event).is_some_and(|it| acquires.contains(&it))
+            {
+                continue;
+            }
             let label =
                 if marked.contains(&event) { Label::Fault(step) } else { Label::Step(step) };
-            self.push_gap(step - last - 1, place(last));
             self.push(label, event);
-            last = step;
+            has_rows = true;
         }
-        self.push_gap(steps_count(reordering) - last, place(last));
+        self.push_gap(steps_count(reordering) - last, place(has_rows));
     }
 
     /// Takes the numbers of the steps away, since no run is known that makes them.
@@ -422,22 +467,27 @@ impl<'t> Table<'t> {
     }
 }
 
-/// Of the thread of each of `named` the last steps up to it, so many at most.
-fn wanted(
-    trace: &Trace,
-    reordering: &Reordering,
-    named: &[EventId],
-    steps_max: usize,
-) -> Vec<EventId> {
-    let mut wanted: Vec<EventId> = Vec::new();
-    for &event in named {
-        let thread = trace.event(event).thread;
-        let run = steps_of(trace, reordering, thread);
-        // An event that is next at the end is not run itself: then all that was run counts.
-        let until = run.len().min(trace.position(event) as usize + 1);
-        wanted.extend(&run[until.saturating_sub(steps_max)..until]);
+/// `steps` and the requests that are told by acquires among them.
+fn with_requests(trace: &Trace, mut steps: Vec<EventId>) -> Vec<EventId> {
+    let request = |&acquire: &EventId| {
+        let before = (trace.position(acquire) as usize).checked_sub(1)?;
+        let before = trace.thread_events(trace.event(acquire).thread)[before];
+        (answer(trace, before) == Some(acquire)).then_some(before)
+    };
+    let requests: Vec<EventId> = steps.iter().filter_map(request).collect();
+    steps.extend(requests);
+    steps
+}
+
+/// Whether `max` rows are enough for all steps of `reordering` and what is `next` then.
+fn shown_in_full(trace: &Trace, reordering: &Reordering, next: &[EventId], max: usize) -> bool {
+    // No more than half of the steps can be requests that are told by their acquires.
+    if steps_count(reordering) / 2 > max {
+        return false;
     }
-    wanted.sort_unstable();
-    wanted.dedup();
-    wanted
+    let all: Vec<EventId> = steps(trace, reordering);
+    let acquires: FxHashSet<EventId> = all.iter().chain(next).copied().collect();
+    let is_told = |&event: &EventId| answer(trace, event).is_some_and(|it| acquires.contains(&it));
+    let rows = all.into_iter().filter(|event| !is_told(event)).count();
+    rows.saturating_add(next.len()) <= max
 }

@@ -198,7 +198,7 @@ pub fn finding(
     state: &mut ReportState<'_>,
 ) -> io::Result<()> {
     head(out, examined, reported, state)?;
-    evidence(out, examined.trace, &reported.finding, Extent::BRIEF)?;
+    evidence(out, examined, &reported.finding, Extent::BRIEF)?;
     writeln!(out, "  {DIM}{}{DIM:#}", reported.finding.guarantee().meaning())?;
     let replayed = examined.replayed(&reported.id);
     replayed.map_or(Ok(()), |replayed| confirmation::write_text(out, replayed))
@@ -349,10 +349,12 @@ fn write_choices(out: &mut dyn Write, choices: &Choices) -> io::Result<()> {
 /// Writes what a finding rests on: its state, or its schedule if there is one.
 pub fn evidence(
     out: &mut dyn Write,
-    trace: &Trace,
+    examined: &Examined<'_>,
     finding: &Finding,
     extent: Extent,
 ) -> io::Result<()> {
+    let trace = examined.trace;
+    let extent = if examined.is_full { Extent::WHOLE } else { extent };
     let accepted = finding.evidence.proof();
     match (Picture::new(trace, finding, extent), accepted) {
         (Some(picture), _) => {

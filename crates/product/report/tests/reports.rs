@@ -437,15 +437,11 @@ fn a_long_schedule_is_shown_around_the_events_at_fault() {
             step     event  T1        T2
                1         1  begin(b)        location 1
              > 2         2  r(x)            location 2
-          … 55 steps between
-              58        58  w(mine)         location 3
-              59        59  w(mine)         location 3
-              60        60  w(mine)         location 3
-              61        61  w(mine)         location 3
+          … 59 steps between
               62        62  w(mine)         location 3
             > 63        63            w(x)  location 5
             > 64        64  r(x)            location 6
-          --format json writes the whole schedule
+          --full shows all steps
     "#]]
     .assert_eq(&text[text.find("A schedule").unwrap()..text.find("  The indep").unwrap()]);
 }

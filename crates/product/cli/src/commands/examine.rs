@@ -103,6 +103,9 @@ pub struct Printing {
     /// May be given several times.
     #[arg(long = "source", value_name = "DIR")]
     pub sources: Vec<PathBuf>,
+    /// Show all steps of schedules, and not only those that matter
+    #[arg(long)]
+    pub full: bool,
 }
 
 /// The number that `text` is.
@@ -329,6 +332,7 @@ fn write_report(
         sources: &it.sources,
         set_aside: it.set_aside,
         fails_on: &fails_on,
+        is_full: options.printing.full,
         ..Examined::new(&it.path, &it.trace, &it.outcome)
     });
     let views: Vec<Examined<'_>> = views.collect();

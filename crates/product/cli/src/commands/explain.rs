@@ -128,7 +128,7 @@ impl Found {
         let Self { path, trace, outcome, reported } = self;
         let sources = &input::sources(path, trace, &printing.sources);
         let examined = Examined::new(path, trace, outcome);
-        let examined = Examined { confirmations, sources, ..examined };
+        let examined = Examined { confirmations, sources, is_full: printing.full, ..examined };
         // The other formats are those of reports: this one has a single finding.
         let only = Outcome { findings: vec![reported.clone()], ..outcome.clone() };
         let alone = Examined { outcome: &only, ..examined };

@@ -154,6 +154,9 @@ impl Place {
         let (code, report) = self.check(&example.options, &[]);
         assert_eq!(found(&report), example.findings, "{program}: {report:#}");
         assert_eq!(code, if example.findings.is_empty() { 0 } else { 66 }, "{program}");
+        let said = self.reweave(&["check", "run.rwt"]);
+        let longest = rows_of_tables(&String::from_utf8_lossy(&said.stdout)).into_iter().max();
+        assert!(longest.is_none_or(|rows| rows <= 40), "{program}: a schedule is too long to read");
         for finding in report["findings"].as_array().unwrap() {
             if example.is_observed {
                 assert_eq!(finding["guarantee"], "observed");
@@ -188,6 +191,23 @@ impl Place {
             assert_eq!((found(&report), code), (Vec::new(), 0), "{program} {seed}: {report:#}");
         }
     }
+}
+
+/// How many events each table of a report shows.
+fn rows_of_tables(text: &str) -> Vec<usize> {
+    let is_row = |line: &&str| {
+        let mut words = line.trim_start_matches([' ', '>']).split_whitespace();
+        let is_number = |word: &str| word.bytes().all(|byte| byte.is_ascii_digit());
+        let is_label = |word| is_number(word) || matches!(word, "then" | "waits");
+        words.next().is_some_and(is_label) && words.next().is_some_and(is_number)
+    };
+    let tables = text.split("    step     event  ").skip(1);
+    let is_gap = |line: &&str| line.trim_start().starts_with('…');
+    let rows = |table: &str| {
+        let lines = table.lines().skip(1).take_while(|line| is_row(line) || is_gap(line));
+        lines.filter(is_row).count()
+    };
+    tables.map(rows).collect()
 }
 
 #[track_caller]

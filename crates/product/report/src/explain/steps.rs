@@ -17,14 +17,13 @@ use crate::schedule::{
     Extent, Label, Row, Seen, Table, observed, prefix_count, step_in_prefix, steps,
 };
 
-/// How many steps are argued for at most: the last ones.
-const STEPS_MAX: usize = 40;
-
 /// A step with why it is allowed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Step {
     /// Which step it is, counted from 1.
     pub step: usize,
+    /// How many steps before it are not shown.
+    pub left_out: usize,
     /// What happens.
     pub event: EventId,
     /// Why it may.
@@ -111,20 +110,24 @@ impl Reason {
     }
 }
 
-/// The steps of `proof` that a table of them shows, the last ones if they are many, each with why it
-/// is allowed.
+/// The steps of `proof` that a table of them shows, each with why it is allowed.
 pub fn argued(trace: &Trace, proof: &Proof) -> Vec<Step> {
     let table = Table::new(trace, proof, Extent::ARGUED);
-    let shown = table.rows.iter().filter_map(|row| match row {
-        Row::Event { label: Label::Step(step) | Label::Fault(step), event, .. } => {
-            Some((*step, *event))
+    let (mut shown, mut gaps, mut gap) = (Vec::new(), Vec::new(), 0);
+    for row in &table.rows {
+        match row {
+            Row::Event { label: Label::Step(step) | Label::Fault(step), event, .. } => {
+                shown.push((*step, *event));
+                gaps.push(std::mem::take(&mut gap));
+            }
+            Row::Gap { count, .. } => gap = *count,
+            Row::Event { .. } | Row::Line => {}
         }
-        Row::Event { .. } | Row::Gap { .. } | Row::Line => None,
-    });
-    let shown: Vec<(usize, EventId)> = shown.collect();
-    // The last steps are those that a reader doubts.
-    let shown = &shown[shown.len().saturating_sub(STEPS_MAX)..];
-    let mut argued = reasons(trace, proof.reordering(), shown);
+    }
+    let mut argued = reasons(trace, proof.reordering(), &shown);
+    for (step, left_out) in argued.iter_mut().zip(gaps) {
+        step.left_out = left_out;
+    }
     if let Some(end) = end_of_life(trace, proof) {
         let freed = Replay::new(trace, proof.reordering()).step(end);
         let (free, _) = proof.goal().free_reads();
@@ -143,7 +146,7 @@ pub fn reasons(trace: &Trace, reordering: &Reordering, wanted: &[(usize, EventId
     for event in steps(trace, reordering) {
         let Some(&&(step, next)) = wanted.peek() else { break };
         if event == next {
-            argued.push(Step { step, event, reason: replay.reason(event) });
+            argued.push(Step { step, left_out: 0, event, reason: replay.reason(event) });
             wanted.next();
         }
         replay.happen(event);
