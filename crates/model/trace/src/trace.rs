@@ -13,6 +13,7 @@ use crate::op::{
 use crate::origins::Origins;
 use crate::program::Program;
 use crate::repair::{self, Repair};
+use crate::start::RunStart;
 use crate::views::Views;
 use crate::wait_matching::WaitInterval;
 
@@ -28,6 +29,7 @@ pub struct Trace {
     pub(crate) values: Values,
     pub(crate) declared: Declared,
     pub(crate) origins: Option<Origins>,
+    pub(crate) run_start: Option<RunStart>,
     pub(crate) run_end: Option<RunEnd>,
     pub(crate) flow: Option<Flow>,
     pub(crate) program: Option<Program>,
@@ -99,6 +101,7 @@ impl Trace {
             values: Values::default(),
             declared: self.declared.clone(),
             origins: None,
+            run_start: None,
             run_end: None,
             flow: None,
             program: None,
@@ -175,6 +178,12 @@ impl Trace {
         self.origins.as_ref()
     }
 
+    /// How the recorded run was started, where that is known.
+    #[must_use]
+    pub const fn run_start(&self) -> Option<&RunStart> {
+        self.run_start.as_ref()
+    }
+
     /// How the recorded run ended, where that is known.
     #[must_use]
     pub const fn run_end(&self) -> Option<&RunEnd> {
@@ -249,6 +258,7 @@ impl PartialEq for Trace {
             && (!self.has_values() || ids().all(|id| self.value(id) == other.value(id)))
             && self.declared == other.declared
             && self.origins == other.origins
+            && self.run_start == other.run_start
             && self.run_end == other.run_end
             && self.flow == other.flow
             && self.program == other.program
