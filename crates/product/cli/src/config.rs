@@ -53,8 +53,19 @@ const SEARCHING: [&[&str]; 8] = [
 const LIKE_CHECK: [&str; 2] = ["explain", "confirm"];
 
 /// Options for the command line alone.
-const NOT_IN_FILE: [&str; 8] =
-    ["help", "version", "verbose", "config", "no-config", "output", "from", "confirm"];
+const NOT_IN_FILE: [&str; 10] = [
+    "help",
+    "version",
+    "verbose",
+    "config",
+    "no-config",
+    "output",
+    "from",
+    "confirm",
+    // What a program is and whether it may run is never for a file that lies somewhere.
+    "yes",
+    "directory",
+];
 
 /// Commands without configuration: those that run another program, and those that describe
 /// `reweave` itself.

@@ -13,9 +13,9 @@ use reweave_format::{Compression, Format};
 use reweave_trace::Trace;
 use tempfile::TempDir;
 
-use crate::commands::confirm::located;
 use crate::exit::Interrupted;
 use crate::interrupt;
+use crate::launch::located;
 
 /// Where output goes. Prepared before the work starts, so that a place that cannot be written to is
 /// an error early.

@@ -125,6 +125,11 @@ pub fn sources(path: &str, trace: &Trace, folders: &[PathBuf]) -> Sources {
     Sources::new(roots, facts.and_then(|facts| facts.modified().ok()))
 }
 
+/// The current folder, as recorded runs name theirs.
+pub fn current_folder() -> Option<String> {
+    std::env::current_dir().ok()?.into_os_string().into_string().ok()
+}
+
 /// Rejects `paths` that name standard input more than once.
 pub fn check_names(paths: &[PathBuf]) -> anyhow::Result<()> {
     let count = paths.iter().filter(|&path| path == Path::new(STANDARD)).count();

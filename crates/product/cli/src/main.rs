@@ -13,6 +13,7 @@ mod destination;
 mod exit;
 mod input;
 mod interrupt;
+mod launch;
 mod policy;
 mod program;
 mod verbose;

@@ -13,7 +13,7 @@ use reweave_analysis::{
     WitnessList, WitnessVerdict,
 };
 use reweave_trace::views::Mode;
-use reweave_trace::{EventId, Trace};
+use reweave_trace::{EventId, RunStart, Trace};
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value;
 use serde_json::ser::{Formatter, PrettyFormatter};
@@ -22,6 +22,7 @@ use crate::alternatives::writer;
 use crate::explain::{Explanation, Step};
 use crate::finding::free_reads;
 use crate::left_out::untried;
+use crate::rerun::date;
 use crate::schedule::{steps, steps_count};
 use crate::site::Site;
 use crate::slice::{Drawn, Role, Row};
@@ -257,6 +258,26 @@ pub fn trace_entry<'a>(path: &'a str, trace: &Trace) -> impl Serialize + use<'a>
         threads: names.threads.len(),
         locks: names.locks.len(),
         vars: names.vars.len(),
+        recorded?: trace.run_start().map(start_entry),
+    }
+}
+
+/// How the recorded run was started. What is not known is left out.
+fn start_entry(start: &RunStart) -> impl Serialize + use<> {
+    let known = |text: &String| (!text.is_empty()).then(|| text.clone());
+    object! {
+        tool?: known(&start.tool),
+        time?: start.time.map(date),
+        system?: known(&start.system),
+        folder?: known(&start.folder),
+        program?: known(&start.program),
+        build_id?: known(&start.build_id),
+        command?: unless_empty(start.command.clone()),
+        environment?: unless_empty(start.environment.clone())
+            .map(|it| it.into_iter().collect::<BTreeMap<_, _>>()),
+        mode?: known(&start.mode),
+        seed?: start.seed,
+        options?: unless_empty(start.options.clone()),
     }
 }
 

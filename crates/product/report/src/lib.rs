@@ -26,7 +26,7 @@
 //!
 //! Modules by what they hold: `text`, `json`, `html`, `sarif`, `junit`, `github`, `chrome`, `stats` and
 //! `explain` are formats; `finding`, `site`, `schedule`, `slice`, `state`, `alternatives`, `legend`,
-//! `left_out`, `sources` and `confirmation` are what several of them say.
+//! `left_out`, `sources`, `confirmation` and `rerun` are what several of them say.
 
 #![allow(unreachable_pub, reason = "no module is public: `pub` means that another module uses it")]
 
@@ -43,6 +43,7 @@ mod json;
 mod junit;
 mod left_out;
 mod legend;
+mod rerun;
 mod sarif;
 mod schedule;
 mod shown;
@@ -89,6 +90,9 @@ pub struct Examined<'a> {
     pub set_aside: SetAside,
     /// Whether the trace can be read again at `path`; else no command is named that does.
     pub is_kept: bool,
+    /// The folder that the reader stands in, for commands that are to work from there; none for the one
+    /// that the program was recorded in.
+    pub folder: Option<&'a str>,
     /// Findings of these kinds are a reason to fail; others are reported and fail nothing.
     pub fails_on: &'a [Kind],
 }
@@ -107,6 +111,7 @@ impl<'a> Examined<'a> {
             sources: &NONE,
             set_aside: SetAside::default(),
             is_kept: path != "-",
+            folder: None,
             fails_on: &Kind::ALL,
         }
     }

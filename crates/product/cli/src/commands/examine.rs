@@ -209,7 +209,7 @@ pub fn run(
 pub fn run_confirmed(
     options: &Options,
     analyses: &[&'static dyn Analysis],
-    confirm: impl Fn(&Trace, &Outcome) -> anyhow::Result<Vec<Confirmation>>,
+    confirm: impl Fn(&Path, &Trace, &Outcome) -> anyhow::Result<Vec<Confirmation>>,
 ) -> anyhow::Result<ExitCode> {
     let count = options.traces.len();
     anyhow::ensure!(count == 1, "`--confirm` takes one trace, found {count}");
@@ -222,7 +222,7 @@ pub fn run_chosen(
     choose: impl Fn(&Trace) -> anyhow::Result<Vec<Box<dyn Analysis>>>,
     adjust: impl FnOnce(&mut Settings),
 ) -> anyhow::Result<ExitCode> {
-    run_all(options, &choose, adjust, &|_, _| Ok(Vec::new()))
+    run_all(options, &choose, adjust, &|_, _, _| Ok(Vec::new()))
 }
 
 fn boxed(analyses: &[&'static dyn Analysis]) -> Vec<Box<dyn Analysis>> {
@@ -232,8 +232,8 @@ fn boxed(analyses: &[&'static dyn Analysis]) -> Vec<Box<dyn Analysis>> {
 /// Chooses the analyses for a trace.
 type Choose<'a> = &'a dyn Fn(&Trace) -> anyhow::Result<Vec<Box<dyn Analysis>>>;
 
-/// Replays what was found in a trace.
-type Confirm<'a> = &'a dyn Fn(&Trace, &Outcome) -> anyhow::Result<Vec<Confirmation>>;
+/// Replays what was found in a trace, which was read from a file.
+type Confirm<'a> = &'a dyn Fn(&Path, &Trace, &Outcome) -> anyhow::Result<Vec<Confirmation>>;
 
 /// A trace that was analysed.
 struct Analysed {
@@ -291,7 +291,7 @@ fn run_all(
         let kinds = analyses.iter().map(|analysis| analysis.info().kind);
         let set_aside = policy.filter(&trace, &mut outcome, kinds);
         // Findings that cannot be replayed are reported all the same.
-        let confirmations = confirm(&trace, &outcome).unwrap_or_else(|error| {
+        let confirmations = confirm(path, &trace, &outcome).unwrap_or_else(|error| {
             failures.push(error);
             Vec::new()
         });
@@ -323,12 +323,13 @@ fn write_report(
     if analysed.is_empty() {
         return Ok(());
     }
-    let fails_on = options.policy.fails_on();
+    let (fails_on, folder) = (options.policy.fails_on(), input::current_folder());
     let views = analysed.iter().map(|it| Examined {
         confirmations: &it.confirmations,
         sources: &it.sources,
         set_aside: it.set_aside,
         fails_on: &fails_on,
+        folder: folder.as_deref(),
         ..Examined::new(&it.path, &it.trace, &it.outcome)
     });
     let views: Vec<Examined<'_>> = views.collect();

@@ -128,7 +128,8 @@ impl Found {
         let Self { path, trace, outcome, reported } = self;
         let sources = &input::sources(path, trace, &printing.sources);
         let examined = Examined::new(path, trace, outcome);
-        let examined = Examined { confirmations, sources, ..examined };
+        let folder = input::current_folder();
+        let examined = Examined { confirmations, sources, folder: folder.as_deref(), ..examined };
         // The other formats are those of reports: this one has a single finding.
         let only = Outcome { findings: vec![reported.clone()], ..outcome.clone() };
         let alone = Examined { outcome: &only, ..examined };
@@ -143,6 +144,11 @@ impl Found {
 }
 
 impl Wanted {
+    /// Where the trace is.
+    pub fn trace(&self) -> &Path {
+        &self.trace
+    }
+
     /// Reads the trace, repeats the search and picks the finding.
     pub fn find(&self) -> anyhow::Result<Found> {
         let is_swapped = Path::new(&self.id).is_file() && !self.trace.exists();

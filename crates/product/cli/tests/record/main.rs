@@ -11,6 +11,7 @@
 mod attachments;
 mod attempts;
 mod channels;
+mod commands;
 mod endings;
 mod examples;
 mod exits;
