@@ -1,16 +1,17 @@
 //! The trace: one observed run, well formed by construction.
 
-use reweave_base::{Id, IndexVec};
+use reweave_base::{Id, IndexVec, Interner};
 
 use crate::columns::{Columns, Event, Values};
 use crate::ending::RunEnd;
 use crate::flow::Flow;
-use crate::names::Names;
+use crate::names::{FRAME_SEPARATOR, Names};
 use crate::op::{
-    BarrierId, ConditionOp, EventId, LockOp, Marker, MemoryOrder, Op, OpCode, SemaphoreId,
+    BarrierId, ConditionOp, EventId, LockOp, Marker, MemoryOrder, Op, OpCode, SemaphoreId, SiteId,
     ThreadId, VarId,
 };
 use crate::origins::Origins;
+use crate::place::Frame;
 use crate::program::Program;
 use crate::repair::{self, Repair};
 use crate::start::RunStart;
@@ -78,6 +79,36 @@ impl Trace {
         for code in self.columns.codes.iter_mut().filter(|code| code.kind().has_order()) {
             *code = OpCode::new(code.kind(), MemoryOrder::SeqCst);
         }
+        self.views = Views::default();
+        self
+    }
+
+    /// The same run, with other places in the code: `rename` gives for a location or the location of a
+    /// frame another one, if it has one. The layers that speak of sites by number are left out.
+    #[must_use]
+    pub fn with_locations(mut self, rename: &dyn Fn(&str) -> Option<String>) -> Self {
+        let mut sites: Interner<SiteId> = Interner::default();
+        let mut renamed: IndexVec<SiteId, SiteId> = IndexVec::default();
+        for (site, _) in self.names.sites.entries() {
+            let location = self.names.location(site);
+            let mut text = rename(location).unwrap_or_else(|| location.to_owned());
+            for frame in self.names.stack(site) {
+                text.push(FRAME_SEPARATOR);
+                let Frame { function, location } = Frame::new(frame);
+                match location.and_then(rename) {
+                    Some(location) => text += &format!("{function} ({location})"),
+                    None => text += frame,
+                }
+            }
+            // Two files that become one have the same sites.
+            renamed.push(sites.intern(&text));
+        }
+        for site in &mut self.columns.sites {
+            *site = renamed[SiteId::from_index(*site as usize)].index() as u32;
+        }
+        self.names.sites = sites;
+        self.flow = None;
+        self.program = None;
         self.views = Views::default();
         self
     }

@@ -110,7 +110,7 @@ fn say_notes(path: &Path, reading: &Reading) {
 }
 
 /// Where to look for the source code of the program of `trace`, read from `path`: in `folders`, in the
-/// current folder, and beside the trace.
+/// current folder, beside the trace, and in the folder that it was recorded in.
 pub fn sources(path: &str, trace: &Trace, folders: &[PathBuf]) -> Sources {
     let mut roots = folders.to_vec();
     roots.push(PathBuf::from("."));
@@ -122,7 +122,9 @@ pub fn sources(path: &str, trace: &Trace, folders: &[PathBuf]) -> Sources {
     }
     // Only for a recorded run is the time of the file the time of the run.
     let facts = trace.origins().and_then(|_| std::fs::metadata(file).ok());
-    Sources::new(roots, facts.and_then(|facts| facts.modified().ok()))
+    let ran_in = trace.run_start().map(|start| PathBuf::from(&start.folder));
+    let ran_in = ran_in.filter(|folder| folder.is_absolute());
+    Sources::new(roots, facts.and_then(|facts| facts.modified().ok())).with_base(ran_in)
 }
 
 /// The current folder, as recorded runs name theirs.

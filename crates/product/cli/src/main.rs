@@ -16,6 +16,7 @@ mod interrupt;
 mod launch;
 mod policy;
 mod program;
+mod remap;
 mod verbose;
 mod watch;
 

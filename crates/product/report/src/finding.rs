@@ -205,6 +205,7 @@ fn settings_words(examined: &Examined<'_>) -> Vec<String> {
     words.extend(limit.map(|limit| format!("--limit {limit}")));
     words.extend(window.map(|window| format!("--window {window}")));
     words.extend((budget != default.budget).then(|| format!("--budget {budget}")));
+    words.extend(examined.sources.options().iter().cloned());
     words
 }
 

@@ -73,7 +73,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let confirmation = one(&found.trace, &found.reported, args.replaying, &launch)?;
     let is_confirmed = matches!(confirmation.replayed, Replayed::Confirmed { .. });
     let formats = (reweave_report::confirmation_text as _, reweave_report::confirmation_json as _);
-    found.write(&args.printing, destination, &[confirmation], formats)?;
+    found.write(&args.wanted, &args.printing, destination, &[confirmation], formats)?;
     Ok(if is_confirmed { exit::found() } else { ExitCode::SUCCESS })
 }
 

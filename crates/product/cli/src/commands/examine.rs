@@ -8,12 +8,13 @@ use std::process::ExitCode;
 use std::str::FromStr;
 
 use reweave_analysis::{Analysis, Outcome, Settings};
-use reweave_report::{Confirmation, Examined, SetAside, Sources};
+use reweave_report::{Confirmation, Examined, SetAside, Sources, quoted};
 use reweave_trace::Trace;
 
 use crate::destination::Destination;
 use crate::exit::{self, say};
 use crate::policy::PolicyArgs;
+use crate::remap::{Remap, remapped};
 use crate::watch::Bar;
 use crate::{input, interrupt};
 
@@ -80,6 +81,12 @@ pub struct Search {
     /// By default they order what their memory orders say, as in C, C++ and Rust.
     #[arg(long)]
     seqcst: bool,
+    /// Take files at or below OLD in the trace as at or below NEW here
+    ///
+    /// For sources that were moved or renamed since: reports, fingerprints and predicates go by the new
+    /// names. May be given several times; the longest OLD decides.
+    #[arg(long = "remap", value_name = "OLD=NEW", value_parser = Remap::parse)]
+    remaps: Vec<Remap>,
     /// Number of worker threads [default: all cores]
     ///
     /// The findings do not depend on it.
@@ -124,7 +131,17 @@ impl Search {
     /// The trace in the file `path`, as `settings` ask for it.
     pub fn read(&self, path: &Path, settings: &Settings) -> anyhow::Result<Trace> {
         let trace = input::read(path, self.repair)?.trace;
+        let trace = remapped(trace, &self.remaps);
         Ok(if settings.seqcst { trace.with_seqcst_atomics() } else { trace })
+    }
+
+    /// Where to look for the source code of the program of `trace`, read from `path`: also in `folders`.
+    pub fn sources(&self, path: &str, trace: &Trace, folders: &[PathBuf]) -> Sources {
+        let option = |name: &str, text: &str| format!("{name} {}", quoted(text));
+        let folder_options = folders.iter().map(|it| option("--source", &it.display().to_string()));
+        let remap_options = self.remaps.iter().map(|remap| option("--remap", &remap.text()));
+        let options = folder_options.chain(remap_options).collect();
+        input::sources(path, trace, folders).with_options(options)
     }
 
     /// The settings of the analyses.
@@ -296,7 +313,7 @@ fn run_all(
             Vec::new()
         });
         let path = path.display().to_string();
-        let sources = input::sources(&path, &trace, &options.printing.sources);
+        let sources = options.search.sources(&path, &trace, &options.printing.sources);
         analysed.push(Analysed { path, trace, outcome, confirmations, sources, set_aside });
     }
     write_report(options, destination, &analysed)?;

@@ -58,7 +58,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let destination = Destination::prepare(args.printing.output.as_deref())?;
     let found = args.wanted.find()?;
     let formats = (reweave_report::explanation_text as _, reweave_report::explanation_json as _);
-    found.write(&args.printing, destination, &[], formats)?;
+    found.write(&args.wanted, &args.printing, destination, &[], formats)?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -120,13 +120,14 @@ impl Found {
     /// Writes the finding, with what came of replaying it: as text and as JSON by these two functions.
     pub fn write(
         &self,
+        wanted: &Wanted,
         printing: &Printing,
         destination: Destination,
         confirmations: &[Confirmation],
         (text, json): (WriteFinding, WriteFinding),
     ) -> anyhow::Result<()> {
         let Self { path, trace, outcome, reported } = self;
-        let sources = &input::sources(path, trace, &printing.sources);
+        let sources = &wanted.search.sources(path, trace, &printing.sources);
         let examined = Examined::new(path, trace, outcome);
         let folder = input::current_folder();
         let examined = Examined { confirmations, sources, folder: folder.as_deref(), ..examined };

@@ -32,6 +32,7 @@ mod programs;
 mod rust;
 mod signals;
 mod sizes;
+mod sources;
 mod stuck;
 mod values;
 mod watch;
