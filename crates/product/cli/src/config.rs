@@ -31,8 +31,10 @@ const FILE_VARIABLE: &str = "REWEAVE_CONFIG";
 const BYTES_MAX: u64 = 1 << 20;
 
 /// Options that the environment and the top of the file can set.
-const SHARED: [&str; 9] =
-    ["baseline", "budget", "fail-on", "format", "limit", "remap", "source", "suppress", "threads"];
+const SHARED: [&str; 10] = [
+    "baseline", "budget", "fail-on", "format", "limit", "remap", "source", "suppress", "threads",
+    "work",
+];
 
 /// Options that decide which findings count.
 const POLICY: [&str; 3] = ["baseline", "suppress", "fail-on"];

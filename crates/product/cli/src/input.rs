@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use reweave_format::{Compression, Format, Input, ReadError, ReadErrorKind, ReadOptions, Reading};
@@ -131,6 +132,24 @@ pub fn sources(path: &str, trace: &Trace, folders: &[PathBuf]) -> Sources {
 pub fn current_folder() -> Option<String> {
     std::env::current_dir().ok()?.into_os_string().into_string().ok()
 }
+
+/// The duration that `text` is: in seconds, or with a unit, as in `90s`, `5m`, `2h`.
+pub fn duration(text: &str) -> Result<Duration, String> {
+    let (number, unit) = match text.char_indices().next_back() {
+        Some((at, 's')) => (&text[..at], 1.0),
+        Some((at, 'm')) => (&text[..at], 60.0),
+        Some((at, 'h')) => (&text[..at], 3600.0),
+        _ => (text, 1.0),
+    };
+    let seconds = number.parse::<f64>().ok().map(|number| number * unit);
+    let duration = seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+    let duration = duration.filter(|it| *it <= DURATION_MAX);
+    duration
+        .ok_or_else(|| "expected a time in seconds, such as 60 or 0.5, or such as 5m".to_owned())
+}
+
+/// The longest time that can be asked for: a year.
+const DURATION_MAX: Duration = Duration::from_secs(366 * 86_400);
 
 /// Rejects `paths` that name standard input more than once.
 pub fn check_names(paths: &[PathBuf]) -> anyhow::Result<()> {

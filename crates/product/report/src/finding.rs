@@ -189,8 +189,8 @@ fn trace_word(examined: &Examined<'_>) -> String {
 /// The options with which the search is the same.
 fn settings_words(examined: &Examined<'_>) -> Vec<String> {
     let mut words = Vec::new();
-    let Settings { all, limit, budget, window, differing_values, final_reads, seqcst, threads: _ } =
-        examined.outcome.settings;
+    let Settings { all, limit, budget, time, window, .. } = examined.outcome.settings;
+    let Settings { differing_values, final_reads, seqcst, .. } = examined.outcome.settings;
     let mut flag = |is_set: bool, word: &str| {
         if is_set {
             words.push(word.to_owned());
@@ -201,10 +201,11 @@ fn settings_words(examined: &Examined<'_>) -> Vec<String> {
     flag(final_reads, "--final-reads");
     flag(seqcst, "--seqcst");
     flag(!examined.trace.repairs().is_empty(), "--repair");
-    let default = Settings::default();
     words.extend(limit.map(|limit| format!("--limit {limit}")));
     words.extend(window.map(|window| format!("--window {window}")));
-    words.extend((budget != default.budget).then(|| format!("--budget {budget}")));
+    words.extend(time.map(|time| format!("--budget {}", time.as_secs_f64())));
+    let is_usual = budget == Settings::budget_for(time);
+    words.extend((!is_usual).then(|| format!("--work {budget}")));
     words.extend(examined.sources.options().iter().cloned());
     words
 }

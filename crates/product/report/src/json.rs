@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::num::NonZeroU32;
+use std::time::Duration;
 
 use reweave_analysis::{
     Alternative, Counter, Coverage, GlobalState, Nondeterminism, Proof, Reported, Settings,
@@ -432,7 +433,7 @@ fn held_entry<'a>(&(lock, mode): &(&'a str, Mode)) -> impl Serialize + use<'a> {
 }
 
 /// The settings that findings depend on.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct SettingsEntry {
     #[serde(skip_serializing_if = "is_false")]
@@ -441,6 +442,8 @@ pub struct SettingsEntry {
     limit: Option<usize>,
     #[serde(skip_serializing_if = "Option::is_none")]
     budget: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    seconds: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     window: Option<NonZeroU32>,
     #[serde(skip_serializing_if = "is_false")]
@@ -460,6 +463,7 @@ impl SettingsEntry {
             all: settings.all,
             limit: settings.limit,
             budget: (budget != Settings::default().budget).then_some(budget),
+            seconds: settings.time.map(|time| time.as_secs_f64()),
             window: settings.window.and_then(NonZeroU32::new),
             values: settings.differing_values,
             final_reads: settings.final_reads,
@@ -474,6 +478,8 @@ impl SettingsEntry {
             all: self.all,
             limit: self.limit,
             budget: self.budget.unwrap_or(standard.budget),
+            // What is no time is none.
+            time: self.seconds.and_then(|it| Duration::try_from_secs_f64(it).ok()),
             window: self.window.map(NonZeroU32::get),
             differing_values: self.values,
             final_reads: self.final_reads,
@@ -605,13 +611,14 @@ mod tests {
             all: true,
             limit: Some(0),
             budget: 7,
+            time: Some(Duration::from_millis(1500)),
             window: Some(500),
             differing_values: true,
             final_reads: true,
             seqcst: true,
             ..standard
         };
-        let all = json!({ "all": true, "limit": 0, "budget": 7, "window": 500, "values": true,
+        let all = json!({ "all": true, "limit": 0, "budget": 7, "seconds": 1.5, "window": 500, "values": true,
             "final_reads": true, "seqcst": true });
         let some = Settings { final_reads: true, ..standard };
         for (settings, expected) in [(changed, all), (some, json!({ "final_reads": true }))] {

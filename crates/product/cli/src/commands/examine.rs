@@ -6,6 +6,7 @@ use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::str::FromStr;
+use std::time::Duration;
 
 use reweave_analysis::{Analysis, Outcome, Settings};
 use reweave_report::{Confirmation, Examined, SetAside, Sources, quoted};
@@ -66,13 +67,18 @@ pub struct Search {
     /// Stop after this many findings [default: 10000 with `--all`, else none]
     #[arg(long, value_name = "N", value_parser = whole::<usize>)]
     limit: Option<usize>,
-    /// Maximum work, in search steps; does not depend on machine speed
+    /// Stop the search after this many seconds [default: none]
     ///
-    /// The same budget gives the same results on every machine. A step reads an entry of a vector
+    /// `5m` and `2h` are understood too. If time ends the search, the report says so, and the exit code is 3
+    /// unless something was found: a faster machine may find more. Several traces share the time.
+    #[arg(long, value_name = "SECS", value_parser = input::duration)]
+    budget: Option<Duration>,
+    /// Maximum work, in search steps [default: 2000000000, or by the budget]
+    ///
+    /// The same work gives the same results on every machine. A step reads an entry of a vector
     /// clock; for `states find`, it chooses a number of events.
-    #[arg(long, value_name = "N", default_value_t = Settings::default().budget,
-          value_parser = whole::<u64>)]
-    budget: u64,
+    #[arg(long, value_name = "N", value_parser = whole::<u64>)]
+    work: Option<u64>,
     /// Repair traces whose events cannot have happened, and list the changes
     #[arg(long)]
     repair: bool,
@@ -150,7 +156,8 @@ impl Search {
             all: self.all,
             // A short loop can have millions of instances.
             limit: self.limit.or(self.all.then_some(INSTANCES_MAX)),
-            budget: self.budget,
+            budget: self.work.unwrap_or_else(|| Settings::budget_for(self.budget)),
+            time: self.budget,
             seqcst: self.seqcst,
             threads: self.threads.map_or_else(available_threads, usize::from),
             ..Settings::default()
@@ -327,7 +334,7 @@ fn run_all(
 fn analyse(trace: &Trace, analyses: &[Box<dyn Analysis>], settings: &Settings) -> Outcome {
     let analyses: Vec<&dyn Analysis> = analyses.iter().map(Box::as_ref).collect();
     interrupt::keep(interrupt::RESULTS);
-    let bar = Bar::new("analysing", Some(trace.len() as u64));
+    let bar = Bar::new("analysing", Some(trace.len() as u64)).within(settings.time);
     reweave_catalog::run(trace, &analyses, settings, &bar)
 }
 

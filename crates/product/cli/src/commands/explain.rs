@@ -27,12 +27,13 @@ const NAMES_MAX: usize = 20;
 const PREFIX_MIN: usize = 4;
 
 /// Options that a report records.
-const RECORDED: [&str; 10] = [
+const RECORDED: [&str; 11] = [
     "only",
     "with",
     "all",
     "limit",
     "budget",
+    "work",
     "window",
     "values",
     "final_reads",
@@ -181,7 +182,7 @@ impl Wanted {
         let find = find.with_context(|| input::name(&self.trace))?;
         analyses.extend(find.iter().map(|find| find as &dyn Analysis));
         interrupt::keep(interrupt::RESULTS);
-        let bar = Bar::new("analysing", Some(trace.len() as u64));
+        let bar = Bar::new("analysing", Some(trace.len() as u64)).within(settings.time);
         let outcome = reweave_catalog::run(&trace, &analyses, &settings, &bar);
         drop(bar);
         let reported = match &recorded {

@@ -117,15 +117,15 @@ fn a_finding_that_rests_on_reads_of_unknown_writers_is_not_shown_unless_asked_fo
 #[test]
 fn a_budget_says_what_was_not_tried() {
     let folder = Folder::with("race.std", RACE);
-    let ran = folder.run(&["check", "--budget", "0", "race.std"]).expect(3);
+    let ran = folder.run(&["check", "--work", "0", "race.std"]).expect(3);
     assert!(ran.out().contains("incomplete: the work budget was used up"), "{}", ran.out());
-    let hb = ["races", "--relation", "hb", "--budget", "0", "race.std"];
+    let hb = ["races", "--relation", "hb", "--work", "0", "race.std"];
     let ran = folder.run(&hb).expect(3);
     let told = "1 location pair not tried: the work budget ran out; raise it with --budget";
     assert!(ran.out().contains(told), "{}", ran.out());
     let report = folder.run(&[&hb[..], &["--format", "json"]].concat()).expect(3).json();
     assert_eq!((&report["unshown"], &report["untried"]), (&1.into(), &1.into()));
-    folder.run(&["check", "--budget", "1000", "race.std"]).expect(66);
+    folder.run(&["check", "--work", "1000", "race.std"]).expect(66);
 }
 
 #[test]
@@ -219,4 +219,31 @@ fn the_name_of_the_output_says_how_to_print_unless_something_else_does() {
     assert!(String::from_utf8(folder.read("r.sarif")).unwrap().contains("\"runs\""));
     folder.run(&["explain", "race.std", "R1", "-o", "one.html"]).expect(0);
     assert!(folder.read("one.html").starts_with(b"<!"));
+}
+
+#[test]
+fn a_time_that_is_up_ends_the_search_and_is_named() {
+    let folder = Folder::with("race.std", super::RACE);
+    let ran = folder.run(&["check", "--budget", "0", "race.std"]).expect(3);
+    assert!(ran.out().contains("incomplete: the time was up; --budget sets the seconds"));
+    let report = folder.run(&["check", "--budget", "0s", "--format", "json", "race.std"]).expect(3);
+    assert_eq!(report.json()["coverage"][0]["truncated"], "time");
+    assert_eq!(report.json()["settings"]["seconds"], 0.0);
+    let counted = folder.run(&["states", "count", "--budget", "0", "race.std"]);
+    assert!(matches!(counted.code(), 0 | 3), "{}", counted.err());
+}
+
+#[test]
+fn a_time_that_is_not_up_changes_nothing() {
+    let folder = Folder::with("race.std", super::RACE);
+    let plain = folder.run(&["check", "race.std"]).expect(66).out();
+    let timed = folder.run(&["check", "race.std", "--budget", "2h"]).expect(66).out();
+    let next = "next: reweave explain race.std R1";
+    assert!(timed.contains(&format!("{next} --budget 7200\n")), "{timed}");
+    assert_eq!(plain, timed.replace(" --budget 7200", ""));
+    let explained = folder.run(&["explain", "race.std", "R1", "--budget", "7200"]).expect(0);
+    assert!(explained.out().contains("R1 race"));
+    for wrong in ["soon", "-1", "5x", "", "1e300"] {
+        folder.run(&["check", "race.std", "--budget", wrong]).expect(2);
+    }
 }

@@ -67,8 +67,10 @@ fn every_exit_code_is_in_the_book() {
 #[test]
 fn every_setting_and_every_variable_is_in_the_chapter() {
     let text = chapter("ci.md");
-    let shared =
-        ["baseline", "budget", "fail-on", "format", "limit", "source", "suppress", "threads"];
+    let shared = [
+        "baseline", "budget", "fail-on", "format", "limit", "remap", "source", "suppress",
+        "threads", "work",
+    ];
     for name in shared {
         let variable = format!("REWEAVE_{}", name.to_uppercase().replace('-', "_"));
         assert!(text.contains(&format!("| `{name}` | `{variable}` |")), "{name}");

@@ -185,7 +185,7 @@ fn times(digits: &[u8], factor: u8) -> Vec<u8> {
 #[test]
 fn a_budget_that_is_used_up_gives_a_lower_bound_and_says_so() {
     let folder = Folder::with("grid.json", written("grid:6:20"));
-    let options = ["states", "count", "--budget", "5000", "--algorithm"];
+    let options = ["states", "count", "--work", "5000", "--algorithm"];
     for algorithm in &ALGORITHMS[1..] {
         let arguments = [&options[..], &[algorithm, "grid.json"]].concat();
         let out = folder.run(&arguments).expect(3).out();
@@ -196,7 +196,7 @@ fn a_budget_that_is_used_up_gives_a_lower_bound_and_says_so() {
         assert_eq!((&answer["states"], &answer["complete"]), (&json!("5000"), &json!(false)));
         assert_eq!(answer["truncated"], "budget");
     }
-    let arguments = ["states", "count", "--budget", "1", "grid.json"];
+    let arguments = ["states", "count", "--work", "1", "grid.json"];
     assert!(folder.run(&arguments).expect(3).out().contains("at least 1 global state;"));
 }
 

@@ -3,11 +3,13 @@
 use std::io::{self, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use reweave_base::Id;
+use reweave_catalog::Watch as _;
 use reweave_report::{compact, counted as counted_noun, histogram_svg, markup, page};
 use reweave_states::Bounds;
-use reweave_states::count::{Algorithm, Counted, Effort, count, count_intervals};
+use reweave_states::count::{Algorithm, Counted, CutShort, Effort, count, count_intervals};
 use reweave_states::mdd::{Count, Diagram, Limits};
 use serde_json::json;
 
@@ -38,11 +40,16 @@ pub(crate) struct Args {
     /// The count does not depend on it.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     threads: Option<u16>,
+    /// Stop counting after this many seconds
+    ///
+    /// `5m` and `2h` are understood too.
+    #[arg(long, value_name = "SECS", value_parser = input::duration)]
+    budget: Option<Duration>,
     /// Maximum number of states to visit
     ///
     /// For the decision diagram: of its edges.
     #[arg(long, value_name = "N")]
-    budget: Option<u64>,
+    work: Option<u64>,
     /// Output format
     #[arg(long, value_enum, default_value_t)]
     format: DrawnFormat,
@@ -67,14 +74,17 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let destination = Destination::prepare(args.output.as_deref())?;
     let space = args.source.read()?;
     interrupt::keep(interrupt::RESULTS);
-    let bar = Bar::new("counting", None);
+    let bar = Bar::new("counting", None).within(args.budget);
     let effort = Effort {
         threads: args.threads.map_or_else(available_threads, usize::from),
-        budget: args.budget,
+        budget: args.work,
         stop: &|| !bar.go_on(0),
     };
     let count = if args.per_event { count_intervals } else { count };
-    let counted = count(space.poset(), args.algorithm, &effort);
+    let mut counted = count(space.poset(), args.algorithm, &effort);
+    if counted.cut_short == Some(CutShort::Stopped) && bar.is_out_of_time() {
+        counted.cut_short = Some(CutShort::Time);
+    }
     drop(bar);
     destination.write(|out| match args.format {
         DrawnFormat::Text => text(out, &space, &counted),
