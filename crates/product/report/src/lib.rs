@@ -24,7 +24,7 @@
 //! # Ok::<(), std::io::Error>(())
 //! ```
 //!
-//! Modules by what they hold: `text`, `json`, `html`, `sarif`, `junit`, `github`, `chrome`, `stats` and
+//! Modules by what they hold: `text`, `json`, `html`, `sarif`, `junit`, `csv`, `github`, `chrome`, `stats` and
 //! `explain` are formats; `finding`, `site`, `schedule`, `slice`, `state`, `alternatives`, `legend`,
 //! `left_out`, `sources`, `confirmation` and `rerun` are what several of them say.
 
@@ -33,6 +33,7 @@
 mod alternatives;
 mod chrome;
 mod confirmation;
+mod csv;
 mod cycle;
 mod explain;
 mod finding;
@@ -59,6 +60,7 @@ use reweave_trace::Trace;
 
 pub use chrome::chrome;
 pub use confirmation::{Confirmation, Replayed, confirmation_json, confirmation_text};
+pub use csv::csv;
 pub use cycle::{cycle_html, cycle_json, cycle_text};
 pub use explain::{explanation_html, explanation_json, explanation_text};
 pub use finding::quoted;

@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 use clap::{Args as ClapArgs, ValueEnum};
 
+use super::compare;
 use super::confirm::{self, Replaying};
 use super::examine::{self, Options, Selection};
 use crate::launch::Program;
@@ -26,6 +27,11 @@ pub struct Args {
     /// Without CMD, in the command that the trace holds.
     #[arg(long)]
     confirm: bool,
+    /// Print what each relation between accesses reports, in one table
+    ///
+    /// Races alone, by hb, shb, wcp, cp, syncp and exact. Baselines and suppressions are not applied.
+    #[arg(long, conflicts_with_all = ["confirm", "only", "with", "baseline", "suppress"])]
+    compare: bool,
     #[command(flatten)]
     replaying: Replaying,
     #[command(flatten)]
@@ -34,6 +40,9 @@ pub struct Args {
 
 /// Runs `check`.
 pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
+    if args.compare {
+        return compare::run(&args.options);
+    }
     let analyses = args.selection.analyses()?;
     anyhow::ensure!(
         args.confirm || args.program.is_unnamed(),

@@ -15,7 +15,6 @@ use reweave_workflows::confirm::confirm;
 
 use super::examine::Printing;
 use super::explain::Wanted;
-use crate::destination::Destination;
 use crate::launch::{Launch, Program};
 use crate::{exit, interrupt};
 
@@ -62,7 +61,7 @@ impl Replaying {
 
 /// Runs the command.
 pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
-    let destination = Destination::prepare(args.printing.output.as_deref())?;
+    let destination = args.printing.prepare()?;
     let found = args.wanted.find()?;
     let id = &found.reported.id;
     anyhow::ensure!(
@@ -196,7 +195,7 @@ mod tests {
         let words = ["confirm", "a.rwt", "R1", "--attempts", "5", "--", "./bank", "--format", "x"];
         let Args { replaying, program, printing, .. } = Line::try_parse_from(words).unwrap().args;
         assert_eq!((replaying.attempts, replaying.timeout), (Some(5), 60));
-        assert_eq!(printing.format(), ReportFormat::Text);
+        assert_eq!(printing.format().unwrap(), ReportFormat::Text);
         assert!(!program.is_unnamed());
     }
 

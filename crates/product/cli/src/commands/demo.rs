@@ -81,9 +81,9 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     if args.output == Path::new("-") {
         // Standard output is the page, so the text goes to standard error.
         demo.write(&mut anstream::stderr().lock(), &examined)?;
-        Destination::StandardOutput.write(page)?;
+        Destination::StandardOutput.write("", page)?;
     } else {
-        Destination::StandardOutput.write(|out| demo.write(out, &examined))?;
+        Destination::StandardOutput.write("", |out| demo.write(out, &examined))?;
         write_page(&args.output, page);
     }
     Ok(exit::of_search([&demo.found].into_iter()))
@@ -203,7 +203,8 @@ fn write_program(out: &mut dyn Write, printed: &str) -> io::Result<()> {
 
 /// Writes the page if possible; the demo goes on without it.
 fn write_page(path: &Path, page: impl FnOnce(&mut dyn Write) -> io::Result<()>) {
-    let written = Destination::prepare(Some(path)).and_then(|destination| destination.write(page));
+    let written =
+        Destination::prepare(Some(path)).and_then(|destination| destination.write("", page));
     match written {
         Ok(()) => say(&format!("Report written to {}", path.display())),
         Err(error) => say(&format!("No report was written: {error:#}")),

@@ -9,10 +9,10 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use reweave_analysis::{Analysis, Outcome, Settings};
-use reweave_report::{Confirmation, Examined, SetAside, Sources, quoted};
+use reweave_report::{Confirmation, Examined, SetAside, Sources, counted, quoted};
 use reweave_trace::Trace;
 
-use crate::destination::Destination;
+use crate::destination::{Destination, format_of};
 use crate::exit::{self, say};
 use crate::policy::PolicyArgs;
 use crate::remap::{Remap, remapped};
@@ -24,13 +24,13 @@ use crate::{input, interrupt};
 pub struct Options {
     /// Traces to read; `-` is standard input
     #[arg(value_name = "TRACE", required = true)]
-    traces: Vec<PathBuf>,
+    pub traces: Vec<PathBuf>,
     #[command(flatten)]
-    search: Search,
+    pub search: Search,
     #[command(flatten)]
     policy: PolicyArgs,
     #[command(flatten)]
-    printing: Printing,
+    pub printing: Printing,
 }
 
 /// Which analyses to run.
@@ -105,7 +105,7 @@ pub struct Search {
 pub struct Printing {
     /// Output format [default: by the extension of the output, or text]
     ///
-    /// The extensions are .html, .json, .sarif and .xml (for junit).
+    /// The extensions are .html, .json, .sarif, .xml (for junit), .csv and .txt.
     #[arg(long, value_enum)]
     format: Option<ReportFormat>,
     /// Write the report to this file
@@ -126,10 +126,15 @@ fn whole<N: FromStr>(text: &str) -> Result<N, String> {
 }
 
 impl Printing {
+    /// Where the report goes. What cannot be written is an error before the work begins.
+    pub fn prepare(&self) -> anyhow::Result<Destination> {
+        self.format()?;
+        Destination::prepare(self.output.as_deref())
+    }
+
     /// The format: by the option, or by the name of the output.
-    pub fn format(&self) -> ReportFormat {
-        let named = || self.output.as_deref().and_then(ReportFormat::of_name);
-        self.format.or_else(named).unwrap_or_default()
+    pub fn format(&self) -> anyhow::Result<ReportFormat> {
+        format_of(self.format, self.output.as_deref())
     }
 }
 
@@ -179,6 +184,8 @@ pub enum ReportFormat {
     Sarif,
     /// for test runners: one failed test per finding
     Junit,
+    /// a table with a row per finding, for spreadsheets and data tools
+    Csv,
     /// annotations that a GitHub workflow shows beside the code
     Github,
     /// the schedules, for timeline viewers such as ui.perfetto.dev
@@ -186,20 +193,6 @@ pub enum ReportFormat {
 }
 
 impl ReportFormat {
-    /// The format of a report called `path`.
-    fn of_name(path: &Path) -> Option<Self> {
-        let name = path.file_name()?.to_str()?.to_ascii_lowercase();
-        let ends = [
-            (".sarif.json", Self::Sarif),
-            (".sarif", Self::Sarif),
-            (".json", Self::Json),
-            (".html", Self::Html),
-            (".htm", Self::Html),
-            (".xml", Self::Junit),
-        ];
-        ends.into_iter().find(|(end, _)| name.ends_with(end)).map(|(_, format)| format)
-    }
-
     /// Writes the report on `examined`; in JSON as a list if `is_list`.
     pub fn write(
         self,
@@ -214,6 +207,7 @@ impl ReportFormat {
             Self::Html => reweave_report::html(out, examined),
             Self::Sarif => reweave_report::sarif(out, examined),
             Self::Junit => reweave_report::junit(out, examined),
+            Self::Csv => reweave_report::csv(out, examined),
             Self::Github => reweave_report::github(out, examined),
             Self::Chrome => reweave_report::chrome(out, examined),
         }
@@ -277,7 +271,7 @@ fn run_all(
 ) -> anyhow::Result<ExitCode> {
     input::check_names(&options.traces)?;
     let output = options.printing.output.as_deref();
-    let destination = Destination::prepare(output)?;
+    let destination = options.printing.prepare()?;
     let mut policy = options.policy.open(output)?;
     let mut settings = options.search.settings();
     adjust(&mut settings);
@@ -357,13 +351,24 @@ fn write_report(
         ..Examined::new(&it.path, &it.trace, &it.outcome)
     });
     let views: Vec<Examined<'_>> = views.collect();
-    let (format, is_list) = (options.printing.format(), options.traces.len() > 1);
+    let (format, is_list) = (options.printing.format()?, options.traces.len() > 1);
     let _stage = tracing::info_span!("write report", format = super::check::name(format)).entered();
-    destination.write(|out| format.write(out, &views, is_list))?;
+    let found: Vec<String> = views.iter().map(|it| reweave_report::summary(it.outcome)).collect();
+    let found = match &found[..] {
+        [only] => only.clone(),
+        several => format!("{} in {} traces", total_of(&views), several.len()),
+    };
+    destination.write(&found, |out| format.write(out, &views, is_list))?;
     if format == ReportFormat::Github {
         append_step_summary(&views);
     }
     Ok(())
+}
+
+/// How many findings there are.
+fn total_of(examined: &[Examined<'_>]) -> String {
+    let count: usize = examined.iter().map(|it| it.outcome.findings.len()).sum();
+    counted(count as u64, "finding")
 }
 
 /// Appends the findings to the summary that GitHub shows on the page of a workflow's run, if a

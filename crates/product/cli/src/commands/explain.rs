@@ -56,7 +56,7 @@ pub struct Args {
 
 /// Runs the command.
 pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
-    let destination = Destination::prepare(args.printing.output.as_deref())?;
+    let destination = args.printing.prepare()?;
     let found = args.wanted.find()?;
     let formats = (reweave_report::explanation_text as _, reweave_report::explanation_json as _);
     found.write(&args.wanted, &args.printing, destination, &[], formats)?;
@@ -135,8 +135,9 @@ impl Found {
         // The other formats are those of reports: this one has a single finding.
         let only = Outcome { findings: vec![reported.clone()], ..outcome.clone() };
         let alone = Examined { outcome: &only, ..examined };
-        let format = printing.format();
-        destination.write(|out| match format {
+        let format = printing.format()?;
+        let what = format!("{} {}", reported.id, reported.finding.kind);
+        destination.write(&what, |out| match format {
             ReportFormat::Text => text(out, &examined, reported),
             ReportFormat::Json => json(out, &examined, reported),
             ReportFormat::Html => reweave_report::explanation_html(out, &examined, reported),

@@ -392,3 +392,32 @@ fn a_poset_has_nothing_to_say_of_values() {
     let said = folder.run(&find).expect(2).err();
     assert!(said.contains("found a poset"), "{said}");
 }
+
+/// Two threads that write one variable each, twice.
+const APART: &str = "T1|w(x)|1|1\nT1|w(x)|2|2\nT2|w(y)|3|1\nT2|w(y)|4|2\n";
+
+#[test]
+fn states_that_meet_a_predicate_are_counted() {
+    let folder = Folder::with("apart.std", APART);
+    let count = |options: &[&str]| {
+        folder.run(&[&["states", "count", "apart.std", "--predicate"], options].concat())
+    };
+    // Of the nine states three have no event of T2, and so on.
+    for (predicate, expected) in [
+        ("done(T1)", "3 of 9 global states meet done(T1)"),
+        ("done(T1) && done(T2)", "1 of 9 global states meet"),
+        ("always(!done(T1))", "3 of 9 global states violate"),
+        ("done(T1) || !done(T1)", "9 of 9 global states meet"),
+    ] {
+        let out = count(&[predicate]).expect(0).out();
+        assert!(out.starts_with(&format!("apart.std: {expected}")), "{out}");
+    }
+    let answer = count(&["done(T1)", "--format", "json"]).expect(0).json();
+    assert_eq!((&answer["states"], &answer["meeting"]), (&json!("9"), &json!("3")));
+    let cut = count(&["done(T1)", "--work", "4"]).expect(3).out();
+    assert!(cut.contains("at least ") && cut.contains("as the budget was exhausted"), "{cut}");
+    assert!(count(&["race"]).expect(2).err().contains("use `states find`"));
+    assert!(count(&["done(T9)"]).expect(2).err().contains("T9"));
+    folder.put("grid.json", written("grid:2:2"));
+    folder.run(&["states", "count", "grid.json", "--predicate", "done(T1)"]).expect(2);
+}

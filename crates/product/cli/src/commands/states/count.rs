@@ -1,7 +1,6 @@
 //! `states count`: how many there are.
 
 use std::io::{self, Write};
-use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -13,10 +12,11 @@ use reweave_states::count::{Algorithm, Counted, CutShort, Effort, count, count_i
 use reweave_states::mdd::{Count, Diagram, Limits};
 use serde_json::json;
 
+use super::meeting;
 use super::space::{Source, Space};
 use crate::commands::examine::available_threads;
 use crate::commands::stats::DrawnFormat;
-use crate::destination::Destination;
+use crate::destination::Output;
 use crate::input::{self, NamedValues};
 use crate::watch::Bar;
 use crate::{exit, interrupt};
@@ -28,13 +28,19 @@ use crate::{exit, interrupt};
 #[command(after_help = "Example:\n  reweave states count --per-event --format json run.std")]
 pub(crate) struct Args {
     #[command(flatten)]
-    source: Source,
+    pub(super) source: Source,
     /// How to count
     #[arg(long, default_value = "mdd", value_parser = input::named(ALGORITHMS))]
     algorithm: Algorithm,
     /// Also count the states by their latest event
     #[arg(long)]
     per_event: bool,
+    /// Also count the states that meet this predicate, or violate a rule
+    ///
+    /// Every event counts then, and the states are enumerated one by one.
+    #[arg(long, value_name = "EXPR", allow_hyphen_values = true,
+          conflicts_with_all = ["algorithm", "per_event", "threads"])]
+    predicate: Option<String>,
     /// Number of worker threads [default: all cores]
     ///
     /// The count does not depend on it.
@@ -44,18 +50,14 @@ pub(crate) struct Args {
     ///
     /// `5m` and `2h` are understood too.
     #[arg(long, value_name = "SECS", value_parser = input::duration)]
-    budget: Option<Duration>,
+    pub(super) budget: Option<Duration>,
     /// Maximum number of states to visit
     ///
     /// For the decision diagram: of its edges.
     #[arg(long, value_name = "N")]
-    work: Option<u64>,
-    /// Output format
-    #[arg(long, value_enum, default_value_t)]
-    format: DrawnFormat,
-    /// Write the output to this file
-    #[arg(short, long, value_name = "FILE")]
-    output: Option<PathBuf>,
+    pub(super) work: Option<u64>,
+    #[command(flatten)]
+    pub(super) output: Output<DrawnFormat>,
 }
 
 /// The algorithms, as the command line spells them.
@@ -71,7 +73,10 @@ static ALGORITHMS: &NamedValues<Algorithm> = &[
 
 /// Runs the command.
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
-    let destination = Destination::prepare(args.output.as_deref())?;
+    if let Some(predicate) = &args.predicate {
+        return meeting::run(args, predicate);
+    }
+    let (destination, format) = args.output.prepare()?;
     let space = args.source.read()?;
     interrupt::keep(interrupt::RESULTS);
     let bar = Bar::new("counting", None).within(args.budget);
@@ -86,7 +91,8 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
         counted.cut_short = Some(CutShort::Time);
     }
     drop(bar);
-    destination.write(|out| match args.format {
+    let what = format!("{} global states", counted.states);
+    destination.write(&what, |out| match format {
         DrawnFormat::Text => text(out, &space, &counted),
         DrawnFormat::Json => json(out, &space, &counted),
         DrawnFormat::Html => html(out, &space, &counted),
