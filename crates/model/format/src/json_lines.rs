@@ -30,7 +30,7 @@ use std::io::{self, Write};
 use reweave_base::Id;
 use reweave_trace::{
     BarrierId, EndKind, Event, EventId, FRAME_SEPARATOR, MemoryOrder, Misuse, MisuseKind, NameKind,
-    OpCode, OpKind, RunEnd, SemaphoreId, ThreadEnd, Trace, TraceBuilder, VarId,
+    OpCode, OpKind, RunEnd, RunStart, SemaphoreId, ThreadEnd, Trace, TraceBuilder, VarId,
 };
 use serde::{Deserialize, Serialize};
 
@@ -90,6 +90,31 @@ struct Record<'a> {
     threads: Option<Vec<Stopped<'a>>>,
     #[serde(borrow, skip_serializing_if = "Vec::is_empty")]
     misuses: Vec<Misused<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    started: Option<Started>,
+}
+
+/// How the run was started.
+#[derive(Deserialize, Serialize)]
+struct Started(#[serde(with = "StartFields")] RunStart);
+
+/// The fields of the start of a run.
+#[derive(Deserialize, Serialize)]
+#[serde(remote = "RunStart", deny_unknown_fields)]
+struct StartFields {
+    tool: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    time: Option<u64>,
+    system: String,
+    folder: String,
+    program: String,
+    build_id: String,
+    command: Vec<String>,
+    environment: Vec<(String, String)>,
+    mode: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    seed: Option<u64>,
+    options: Vec<String>,
 }
 
 /// What a program must not do, and did.
@@ -137,7 +162,11 @@ impl LineFormat for JsonLines {
         }
         let record: Record<'_> =
             serde_json::from_slice(line).map_err(|error| not_a_record(line, &error))?;
+        let has_only_start = record.has_keys(1);
         match record {
+            Record { started: Some(started), .. } if has_only_start => {
+                builder.set_run_start(started.0);
+            }
             Record {
                 thread: None, op: None, semaphore: Some(name), start: Some(start), ..
             } if record.has_keys(2) => {
@@ -244,6 +273,7 @@ impl Record<'_> {
             self.text.is_some(),
             self.threads.is_some(),
             !self.misuses.is_empty(),
+            self.started.is_some(),
         ];
         present.into_iter().filter(|&is| is).count() == count
     }
@@ -265,12 +295,13 @@ impl Record<'_> {
             self.text.is_some(),
             self.threads.is_some(),
             !self.misuses.is_empty(),
+            self.started.is_some(),
         ];
         if declares.contains(&true) {
             return Err(malformed(
                 "the keys of one event, or `semaphore` and `start`, or `barrier` and `parties`, \
                  or `variable` and `initial`, or `waits_are_requested` with true, or `events` with 0, \
-                 or `ended`, `text` and `threads`",
+                 or `ended`, `text` and `threads`, or `started`",
             ));
         }
         let Some(thread) = &self.thread else { return Err(malformed("the key `thread`")) };
@@ -334,6 +365,10 @@ pub fn write(trace: &Trace, out: &mut dyn Write) -> io::Result<()> {
     }
     if trace.is_empty() {
         write_record(&mut sink, &Record { events: Some(0), ..Record::default() })?;
+    }
+    if let Some(run_start) = trace.run_start() {
+        let started = Some(Started(run_start.clone()));
+        write_record(&mut sink, &Record { started, ..Record::default() })?;
     }
     for (id, event) in trace.events() {
         write_record(&mut sink, &record_of(trace, id, event))?;

@@ -22,19 +22,22 @@
 
 mod column;
 mod facts;
+mod names;
 
 use std::io::{self, ErrorKind, Read, Write};
-use std::ops::Range;
 
 use reweave_base::Id;
 use reweave_trace::{
     BarrierId, CodeId, Columns, Declared, EventId, NameKind, Names, OpCode, Origin, Origins,
-    RunEnd, SemaphoreId, SiteId, Trace, TraceBuilder, VarId,
+    RunEnd, RunStart, SemaphoreId, Trace, TraceBuilder, VarId,
 };
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use crate::rwt::column::{Coder, Packed, Packer, Unpacker, Written, read_codes, read_modules};
-use crate::rwt::facts::{read_initials, read_run_end, write_initials, write_run_end};
+use crate::rwt::facts::{
+    read_initials, read_run_end, read_run_start, write_initials, write_run_end, write_run_start,
+};
+use crate::rwt::names::{read_declarations, read_names, write_declarations, write_names};
 use crate::{Place, ReadErrorKind, ReadOptions};
 
 /// The first eight bytes of every file: not text, and damaged by transfers that change line ends.
@@ -48,6 +51,9 @@ pub const BLOCK_EVENTS_MAX: usize = 1 << 16;
 
 /// The most bytes that the new names of one kind take in a block.
 const NAMES_BYTES_MAX: usize = 1 << 24;
+
+/// The most bytes that the start of the run takes: twice what a command line can hold.
+const RUN_START_BYTES_MAX: usize = 1 << 22;
 
 /// New names beyond this are brought by blocks of their own.
 const NAMES_BYTES_GOAL: usize = 1 << 22;
@@ -73,12 +79,13 @@ enum Tag {
     Initials,
     /// Whether waits are requested: a byte, 1 or 0.
     Requests,
+    RunStart,
     /// What a later version may add and a reader can do without: above these.
     Optional,
 }
 
 impl Tag {
-    const REST: [(Self, u8); 15] = [
+    const REST: [(Self, u8); 16] = [
         (Self::Starts, 16),
         (Self::Parties, 17),
         (Self::Threads, 32),
@@ -95,6 +102,7 @@ impl Tag {
         (Self::RunEnd, 132),
         (Self::Initials, 133),
         (Self::Requests, 134),
+        (Self::RunStart, 135),
     ];
 
     fn byte(self) -> u8 {
@@ -202,77 +210,6 @@ fn read_frame(source: &mut dyn Read, payload: &mut Vec<u8>) -> io::Result<Frame>
         return Ok(Frame::Broken(0, reason));
     }
     Ok(Frame::Whole(kind))
-}
-
-// The names that are new in a block, and the numbers declared for them.
-//
-// ```text
-// names        = count: varint, (length: varint)*, text
-// declarations = (place: varint, number: varint)*
-// ```
-
-/// The names of `kind` at the places `new`, as bytes.
-fn write_names(names: &Names, kind: NameKind, new: Range<usize>) -> Vec<u8> {
-    let texts = || new.clone().map(|place| names.name(kind, place as u32));
-    let mut bytes = Vec::new();
-    push_varint(&mut bytes, new.len() as u64);
-    for text in texts() {
-        push_varint(&mut bytes, text.len() as u64);
-    }
-    for text in texts() {
-        bytes.extend_from_slice(text.as_bytes());
-    }
-    bytes
-}
-
-/// Adds the names in `bytes`, all of `kind`, to `names`.
-fn read_names(names: &mut Names, kind: NameKind, bytes: &[u8]) -> Result<(), String> {
-    let mut rest = bytes;
-    let count = take_varint(&mut rest)? as usize;
-    // A name takes at least the byte of its length, so this also bounds the memory.
-    if count > rest.len() || names.count(kind) + count > SiteId::COUNT_MAX {
-        return Err(format!("{count} names in {} bytes", rest.len()));
-    }
-    let mut lengths = Vec::with_capacity(count);
-    for _ in 0..count {
-        lengths.push(take_varint(&mut rest)? as usize);
-    }
-    for length in lengths {
-        let (text, after) = rest.split_at_checked(length).ok_or("a name is cut off")?;
-        rest = after;
-        let expected = names.count(kind);
-        let place = names.intern(kind, text).map_err(|_| "a name is not UTF-8")?;
-        if place as usize != expected {
-            return Err(format!("the name `{}` comes twice", names.name(kind, place)));
-        }
-    }
-    if rest.is_empty() { Ok(()) } else { Err("bytes after the last name".into()) }
-}
-
-/// Pairs of a place and a number, as bytes.
-fn write_declarations(pairs: impl Iterator<Item = (usize, u32)>) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    for (place, number) in pairs {
-        push_varint(&mut bytes, place as u64);
-        push_varint(&mut bytes, u64::from(number));
-    }
-    bytes
-}
-
-/// The pairs of a place below `places_count` and a number in `bytes`.
-fn read_declarations<I: Id>(bytes: &[u8], places_count: usize) -> Result<Vec<(I, u32)>, String> {
-    let mut rest = bytes;
-    let mut pairs = Vec::new();
-    while !rest.is_empty() {
-        let place = take_varint(&mut rest)? as usize;
-        let number = take_varint(&mut rest)?;
-        if place >= places_count || pairs.len() >= places_count {
-            return Err("more numbers are declared than there are names".into());
-        }
-        let number = u32::try_from(number).map_err(|_| "a declared number is too large")?;
-        pairs.push((I::from_index(place), number));
-    }
-    Ok(pairs)
 }
 
 fn push_varint(bytes: &mut Vec<u8>, mut number: u64) {
@@ -499,6 +436,11 @@ impl Reader {
                 }
                 return Ok(());
             }
+            Tag::RunStart => {
+                let bytes = unpacker.unpack_bytes(form, body, RUN_START_BYTES_MAX)?;
+                self.builder.set_run_start(read_run_start(bytes)?);
+                return Ok(());
+            }
             Tag::RunEnd => {
                 let bytes = unpacker.unpack_bytes(form, body, NAMES_BYTES_MAX)?;
                 self.builder.set_run_end(read_run_end(bytes)?);
@@ -657,6 +599,9 @@ pub fn write(trace: &Trace, out: &mut dyn Write) -> io::Result<()> {
         return Err(unsupported("the flow and program layers cannot be written to `.rwt`"));
     }
     let mut writer = Writer::new(out)?;
+    if let Some(run_start) = trace.run_start() {
+        writer.run_start(run_start)?;
+    }
     let mut start = 0;
     while start < trace.len() {
         let end = trace.len().min(start + BLOCK_EVENTS_MAX);
@@ -768,6 +713,20 @@ impl<W: Write> Writer<W> {
             self.requests(&mut payload, declared)?;
         }
         self.events_count += columns.len() as u64;
+        self.frame(&payload)
+    }
+
+    /// Says how the run was started, in a block of its own. What is too long for that is left out.
+    ///
+    /// # Errors
+    /// If `out` does.
+    pub fn run_start(&mut self, run_start: &RunStart) -> io::Result<()> {
+        let bytes = write_run_start(run_start);
+        if bytes.len() > RUN_START_BYTES_MAX {
+            return Ok(());
+        }
+        let mut payload = 0_u32.to_le_bytes().to_vec();
+        self.bytes(&mut payload, Tag::RunStart, &bytes)?;
         self.frame(&payload)
     }
 

@@ -8,7 +8,7 @@ use reweave_base::{Id, Rng};
 use reweave_format::{Format, ReadError, ReadOptions, Reading, read_from, rwt, write_to};
 use reweave_trace::{
     AccessOp, Code, CodeId, EndKind, EventId, LockOp, MemoryOrder, Misuse, MisuseKind, Module, Op,
-    Origin, Origins, RunEnd, SemaphoreId, SemaphoreOp, ThreadEnd, Trace, TraceBuilder,
+    Origin, Origins, RunEnd, RunStart, SemaphoreId, SemaphoreOp, ThreadEnd, Trace, TraceBuilder,
 };
 
 fn small() -> Trace {
@@ -549,5 +549,52 @@ fn no_flipped_bit_among_origins_goes_unnoticed() {
             damaged[place] ^= 1 << bit;
             assert!(read(&damaged).is_err(), "bit {bit} of byte {place}");
         }
+    }
+}
+
+/// A trace that says how its run was started.
+fn started() -> Trace {
+    let mut builder = TraceBuilder::new();
+    let (thread, var, site) = (builder.thread("T1"), builder.var("x"), builder.site("bank.c:14"));
+    builder.push(thread, Op::Access(AccessOp::Write, var), site);
+    builder.set_run_start(RunStart {
+        tool: "reweave 0.1.0".into(),
+        time: Some(1_700_000_000),
+        system: "Linux 6.1 x86_64".into(),
+        folder: "/srv/größe/my bank".into(),
+        program: "/srv/größe/my bank/bank".into(),
+        build_id: "00ff".into(),
+        command: ["./bank", "", "a b\n", "--x=1"].map(str::to_owned).into(),
+        environment: vec![("MODE".into(), "a=b".into()), ("EMPTY".into(), String::new())],
+        mode: "free".into(),
+        seed: Some(u64::MAX),
+        options: vec!["--keep".into(), "x".into()],
+    });
+    builder.finish().unwrap()
+}
+
+#[test]
+fn how_the_run_was_started_reads_back_in_every_format_that_carries_it() {
+    let trace = started();
+    for format in [Format::Rwt, Format::JsonLines] {
+        let mut bytes = Vec::new();
+        write_to(&trace, &mut bytes, format).unwrap();
+        assert_eq!(read(&bytes).unwrap().trace.run_start(), trace.run_start(), "{format:?}");
+    }
+}
+
+#[test]
+fn a_start_of_the_run_that_is_cut_off_or_makes_no_sense_is_refused_without_a_panic() {
+    let section = |body: &[u8]| {
+        // A block of no events with one section of bytes as they are: tag, form, length, body.
+        let mut payload = vec![1, 0, 0, 0, 0, 135, 0];
+        payload.extend_from_slice(&(body.len() as u32).to_le_bytes());
+        payload.extend_from_slice(body);
+        let mut file = (payload.len() as u16).to_le_bytes().to_vec();
+        file.extend_from_slice(&payload);
+        rwt::framed(&file)
+    };
+    for body in [&[0][..], &[0, 9, b'a'], &[1, 1, b'x'], &[7, 1, b'x'], &[0, 1, 0xff]] {
+        assert!(read(&section(body)).is_err(), "{body:?}");
     }
 }

@@ -15,6 +15,7 @@ use crate::op::{
 use crate::origins::{Origin, Origins};
 use crate::program::Program;
 use crate::repair::{self, Repair};
+use crate::start::RunStart;
 use crate::trace::{Declared, Trace};
 use crate::views::Views;
 use crate::wait_matching;
@@ -42,6 +43,7 @@ pub struct TraceBuilder {
     pub(crate) values: Values,
     pub(crate) declared: Declared,
     pub(crate) origins: Origins,
+    run_start: Option<RunStart>,
     run_end: Option<RunEnd>,
     flow: Option<Flow>,
     program: Option<Program>,
@@ -239,6 +241,11 @@ impl TraceBuilder {
         self.repairs.push(Repair { event: None, change });
     }
 
+    /// Says how the run was started.
+    pub fn set_run_start(&mut self, run_start: RunStart) {
+        self.run_start = Some(run_start);
+    }
+
     /// Says how the run ended. Threads whose events do not come are left out at the end.
     pub fn set_run_end(&mut self, run_end: RunEnd) {
         self.run_end = Some(run_end);
@@ -338,6 +345,7 @@ impl TraceBuilder {
             values: self.values,
             declared: self.declared,
             origins,
+            run_start: self.run_start,
             run_end: self.run_end,
             flow: self.flow,
             program: self.program,

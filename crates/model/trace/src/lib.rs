@@ -43,6 +43,7 @@ mod origins;
 mod place;
 mod program;
 mod repair;
+mod start;
 mod trace;
 pub mod views;
 mod wait_matching;
@@ -69,5 +70,6 @@ pub use reweave_op::{
     LocalId, LockId, LockOp, Marker, MemoryOrder, NameKind, ObjectId, ObjectOp, Op, OpCode, OpKind,
     Reordering, SemaphoreId, SemaphoreOp, SiteId, ThreadId, ThreadOp, VarId,
 };
+pub use start::RunStart;
 pub use trace::{Declared, Trace};
 pub use wait_matching::WaitInterval;

@@ -1,18 +1,20 @@
 //! The trace: one observed run, well formed by construction.
 
-use reweave_base::{Id, IndexVec};
+use reweave_base::{Id, IndexVec, Interner};
 
 use crate::columns::{Columns, Event, Values};
 use crate::ending::RunEnd;
 use crate::flow::Flow;
-use crate::names::Names;
+use crate::names::{FRAME_SEPARATOR, Names};
 use crate::op::{
-    BarrierId, ConditionOp, EventId, LockOp, Marker, MemoryOrder, Op, OpCode, SemaphoreId,
+    BarrierId, ConditionOp, EventId, LockOp, Marker, MemoryOrder, Op, OpCode, SemaphoreId, SiteId,
     ThreadId, VarId,
 };
 use crate::origins::Origins;
+use crate::place::Frame;
 use crate::program::Program;
 use crate::repair::{self, Repair};
+use crate::start::RunStart;
 use crate::views::Views;
 use crate::wait_matching::WaitInterval;
 
@@ -28,6 +30,7 @@ pub struct Trace {
     pub(crate) values: Values,
     pub(crate) declared: Declared,
     pub(crate) origins: Option<Origins>,
+    pub(crate) run_start: Option<RunStart>,
     pub(crate) run_end: Option<RunEnd>,
     pub(crate) flow: Option<Flow>,
     pub(crate) program: Option<Program>,
@@ -80,6 +83,36 @@ impl Trace {
         self
     }
 
+    /// The same run, with other places in the code: `rename` gives for a location or the location of a
+    /// frame another one, if it has one. The layers that speak of sites by number are left out.
+    #[must_use]
+    pub fn with_locations(mut self, rename: &dyn Fn(&str) -> Option<String>) -> Self {
+        let mut sites: Interner<SiteId> = Interner::default();
+        let mut renamed: IndexVec<SiteId, SiteId> = IndexVec::default();
+        for (site, _) in self.names.sites.entries() {
+            let location = self.names.location(site);
+            let mut text = rename(location).unwrap_or_else(|| location.to_owned());
+            for frame in self.names.stack(site) {
+                text.push(FRAME_SEPARATOR);
+                let Frame { function, location } = Frame::new(frame);
+                match location.and_then(rename) {
+                    Some(location) => text += &format!("{function} ({location})"),
+                    None => text += frame,
+                }
+            }
+            // Two files that become one have the same sites.
+            renamed.push(sites.intern(&text));
+        }
+        for site in &mut self.columns.sites {
+            *site = renamed[SiteId::from_index(*site as usize)].index() as u32;
+        }
+        self.names.sites = sites;
+        self.flow = None;
+        self.program = None;
+        self.views = Views::default();
+        self
+    }
+
     /// The same events as if nobody had waited there: `wait`, its end, and the notify if it woke nobody
     /// else are markers. For asking where the wait could begin; only the events are copied.
     #[must_use]
@@ -99,6 +132,7 @@ impl Trace {
             values: Values::default(),
             declared: self.declared.clone(),
             origins: None,
+            run_start: None,
             run_end: None,
             flow: None,
             program: None,
@@ -175,6 +209,12 @@ impl Trace {
         self.origins.as_ref()
     }
 
+    /// How the recorded run was started, where that is known.
+    #[must_use]
+    pub const fn run_start(&self) -> Option<&RunStart> {
+        self.run_start.as_ref()
+    }
+
     /// How the recorded run ended, where that is known.
     #[must_use]
     pub const fn run_end(&self) -> Option<&RunEnd> {
@@ -249,6 +289,7 @@ impl PartialEq for Trace {
             && (!self.has_values() || ids().all(|id| self.value(id) == other.value(id)))
             && self.declared == other.declared
             && self.origins == other.origins
+            && self.run_start == other.run_start
             && self.run_end == other.run_end
             && self.flow == other.flow
             && self.program == other.program

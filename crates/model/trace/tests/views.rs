@@ -5,7 +5,8 @@ use reweave_oracle::observed::{Observed, acquired, released};
 use reweave_testkit::{Scope, Shape, draw, generate, soak, trace};
 use reweave_trace::views::{CriticalSection, Lifetime, Mode};
 use reweave_trace::{
-    BarrierOp, ConditionOp, EventId, LockId, Op, ThreadId, ThreadOp, Trace, VarId,
+    AccessOp, BarrierOp, ConditionOp, EventId, LockId, Op, ThreadId, ThreadOp, Trace, TraceBuilder,
+    VarId,
 };
 
 /// Runs `check` on generated traces of every shape and on all traces of small scopes.
@@ -267,4 +268,24 @@ w(x)
         .map(|(_, section)| section.outer.map(|id| trace.sections().get(id).acquire.number()))
         .collect();
     assert_eq!(outer, [None, Some(1), Some(2)]);
+}
+
+#[test]
+fn files_can_be_called_otherwise_in_locations_and_frames() {
+    let mut builder = TraceBuilder::new();
+    let (thread, var) = (builder.thread("T1"), builder.var("x"));
+    let sites = [("old/a.c:1", "main (old/a.c:9)"), ("new/a.c:1", "main (new/a.c:9)"), ("7", "f")];
+    for (location, frame) in sites {
+        let site = builder.names().site(location, [frame]);
+        builder.push(thread, Op::Access(AccessOp::Write, var), site);
+    }
+    let trace = builder.finish().unwrap();
+    let rename = |text: &str| text.strip_prefix("old/").map(|rest| format!("new/{rest}"));
+    let trace = trace.with_locations(&rename);
+    let names = trace.names();
+    let site = |number| trace.event(trace.numbered(number).unwrap()).site;
+    assert_eq!((site(1), names.sites.len()), (site(2), 2));
+    assert_eq!(names.location(site(1)), "new/a.c:1");
+    assert_eq!(names.stack(site(1)).collect::<Vec<_>>(), ["main (new/a.c:9)"]);
+    assert_eq!(names.location(site(3)), "7");
 }

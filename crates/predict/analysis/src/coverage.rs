@@ -1,11 +1,13 @@
 //! How hard to look, and how far the look went.
 
 use std::fmt::{self, Display, Formatter};
+use std::time::Duration;
 
 use crate::counter::{Counter, Counters};
 use crate::info::Layer;
 
-/// How hard an analysis looks. Budgets count work, not seconds, so a truncated answer repeats.
+/// How hard an analysis looks. Budgets count work, so a truncated answer repeats, unless it
+/// was the time that ended the search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Settings {
     /// Give every instance, ungrouped, and those with weaker guarantees too.
@@ -15,6 +17,9 @@ pub struct Settings {
     /// How many steps of work may be done on what is not linear in the trace, such as replaying
     /// candidate schedules.
     pub budget: u64,
+    /// Stop after this time. An analysis reads no clock: whoever runs it asks it to stop, and the report
+    /// says so, since other machines get further.
+    pub time: Option<Duration>,
     /// Look only at events less than this many apart, where an analysis knows how to.
     pub window: Option<u32>,
     /// Leave out writes that would give the read the same value, where an analysis looks at values.
@@ -34,12 +39,25 @@ impl Default for Settings {
             all: false,
             limit: None,
             budget: 2_000_000_000,
+            time: None,
             window: None,
             differing_values: false,
             final_reads: false,
             seqcst: false,
             threads: 1,
         }
+    }
+}
+
+/// About how many steps of work a fast machine does in a second.
+const STEPS_PER_SECOND: u64 = 250_000_000;
+
+impl Settings {
+    /// The steps of work with which a search lasts about `time`, and no fewer than by default.
+    #[must_use]
+    pub fn budget_for(time: Option<Duration>) -> u64 {
+        let seconds = time.map_or(0, |time| time.as_secs());
+        seconds.saturating_mul(STEPS_PER_SECOND).max(Self::default().budget)
     }
 }
 
@@ -50,6 +68,8 @@ pub enum Truncation {
     Limit,
     /// The work budget was used up.
     Budget,
+    /// The time that was given was up.
+    Time,
     /// There was more than is tried or kept, whatever the budget.
     Capped,
     /// The checker refused a schedule of the engine, which is a fault of the engine.
@@ -77,6 +97,7 @@ impl Truncation {
         match self {
             Self::Limit => "limit",
             Self::Budget => "budget",
+            Self::Time => "time",
             Self::Capped => "capped",
             Self::EngineFault => "fault",
             Self::Cancelled => "cancelled",
@@ -95,6 +116,7 @@ impl Display for Truncation {
         match self {
             Self::Limit => f.write_str("the limit on findings was reached; --limit raises it"),
             Self::Budget => f.write_str("the work budget was used up"),
+            Self::Time => f.write_str("the time was up; --budget sets the seconds"),
             Self::Capped => f.write_str(
                 "there was more to try than a fixed limit allows, which --budget does not raise",
             ),

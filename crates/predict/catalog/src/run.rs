@@ -24,6 +24,11 @@ pub trait Watch {
     /// Whether the work should stop with what was found so far.
     fn is_cancelled(&self) -> bool;
 
+    /// Whether it should stop because its time is up.
+    fn is_out_of_time(&self) -> bool {
+        false
+    }
+
     /// The analysis `info` has done `done` of `total` steps.
     fn progress(&self, info: &'static Info, done: u64, total: u64);
 }
@@ -103,6 +108,9 @@ pub fn run(
         drop(stage);
         for (counter, count) in &coverage.counters {
             tracing::debug!("{}: {counter} {count}", info.name);
+        }
+        if coverage.truncated == Some(Truncation::Cancelled) && watch.is_out_of_time() {
+            coverage.truncated = Some(Truncation::Time);
         }
         if let Some(reason) = collector.unanswered(is_not_instrumented) {
             coverage.truncated = coverage.truncated.or(Some(reason));

@@ -20,6 +20,7 @@ const ALL: Settings = Settings {
     all: true,
     limit: None,
     budget: 1_000_000_000,
+    time: None,
     window: None,
     differing_values: false,
     final_reads: true,

@@ -107,6 +107,9 @@ pub enum CutShort {
     /// It was asked to stop.
     #[error("it was interrupted")]
     Stopped,
+    /// It was asked to stop since its time was up.
+    #[error("the time was up")]
+    Time,
 }
 
 impl CutShort {
@@ -117,6 +120,7 @@ impl CutShort {
             Self::Budget => "budget",
             Self::Memory => "memory",
             Self::Stopped => "cancelled",
+            Self::Time => "time",
         }
     }
 }

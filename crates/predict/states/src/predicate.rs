@@ -146,6 +146,12 @@ impl Predicate {
         }
     }
 
+    /// Whether it is about two accesses that race, which no state has by itself.
+    #[must_use]
+    pub const fn is_race(&self) -> bool {
+        matches!(self.class, Class::Pairwise)
+    }
+
     /// The text it was made of.
     #[must_use]
     pub fn text(&self) -> &str {

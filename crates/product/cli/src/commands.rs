@@ -4,6 +4,7 @@ pub mod about;
 pub mod cargo;
 pub mod cc;
 pub mod check;
+mod compare;
 pub mod confirm;
 pub mod convert;
 pub mod demo;

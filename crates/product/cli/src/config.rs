@@ -31,8 +31,10 @@ const FILE_VARIABLE: &str = "REWEAVE_CONFIG";
 const BYTES_MAX: u64 = 1 << 20;
 
 /// Options that the environment and the top of the file can set.
-const SHARED: [&str; 8] =
-    ["baseline", "budget", "fail-on", "format", "limit", "source", "suppress", "threads"];
+const SHARED: [&str; 10] = [
+    "baseline", "budget", "fail-on", "format", "limit", "remap", "source", "suppress", "threads",
+    "work",
+];
 
 /// Options that decide which findings count.
 const POLICY: [&str; 3] = ["baseline", "suppress", "fail-on"];
@@ -53,8 +55,19 @@ const SEARCHING: [&[&str]; 8] = [
 const LIKE_CHECK: [&str; 2] = ["explain", "confirm"];
 
 /// Options for the command line alone.
-const NOT_IN_FILE: [&str; 8] =
-    ["help", "version", "verbose", "config", "no-config", "output", "from", "confirm"];
+const NOT_IN_FILE: [&str; 10] = [
+    "help",
+    "version",
+    "verbose",
+    "config",
+    "no-config",
+    "output",
+    "from",
+    "confirm",
+    // What a program is and whether it may run is never for a file that lies somewhere.
+    "yes",
+    "directory",
+];
 
 /// Commands without configuration: those that run another program, and those that describe
 /// `reweave` itself.

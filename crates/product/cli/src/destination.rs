@@ -1,6 +1,6 @@
 //! Where output goes: standard output, or a file that is replaced whole or not at all.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::os::unix::fs::MetadataExt as _;
@@ -8,14 +8,71 @@ use std::path::{Path, PathBuf};
 
 use anstream::{AutoStream, ColorChoice};
 use anyhow::Context as _;
-use clap::ArgMatches;
+use clap::{ArgMatches, ValueEnum};
 use reweave_format::{Compression, Format};
 use reweave_trace::Trace;
 use tempfile::TempDir;
 
-use crate::commands::confirm::located;
-use crate::exit::Interrupted;
+use crate::exit::{Interrupted, say};
 use crate::interrupt;
+use crate::launch::located;
+
+/// The format of output other than findings, and the file for it.
+#[derive(Debug, clap::Args)]
+pub struct Output<F: ValueEnum + Send + Sync + 'static> {
+    /// Output format [default: by the extension of the output, or text]
+    #[arg(long, value_enum)]
+    format: Option<F>,
+    /// Write the output to this file
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+}
+
+impl<F: ValueEnum + Default + Send + Sync + 'static> Output<F> {
+    /// Where it goes and in which format.
+    pub fn prepare(&self) -> anyhow::Result<(Destination, F)> {
+        let format = format_of(self.format.clone(), self.output.as_deref())?;
+        Ok((Destination::prepare(self.output.as_deref())?, format))
+    }
+}
+
+/// The format of output to `path`: `asked`, or by the extension, or the usual one.
+pub fn format_of<F: ValueEnum + Default>(
+    asked: Option<F>,
+    path: Option<&Path>,
+) -> anyhow::Result<F> {
+    let Some(path) = path.filter(|_| asked.is_none()) else {
+        return Ok(asked.unwrap_or_default());
+    };
+    let name = path.file_name().and_then(OsStr::to_str).unwrap_or("").to_ascii_lowercase();
+    let known = EXTENSIONS.iter().find(|(extension, _)| name.ends_with(extension));
+    let Some((extension, format)) = known else { return Ok(F::default()) };
+    F::from_str(format, false).map_err(|_| {
+        let names = F::value_variants().iter().filter_map(ValueEnum::to_possible_value);
+        let names: Vec<String> = names.map(|it| it.get_name().to_owned()).collect();
+        let names = names.join(", ");
+        anyhow::anyhow!(
+            "cannot write {}: this command has no format for `{extension}`, but {names}; `--format` \
+             chooses one whatever the file is called",
+            path.display()
+        )
+    })
+}
+
+/// The formats of reports by the extensions of their files.
+const EXTENSIONS: [(&str, &str); 11] = [
+    (".sarif.json", "sarif"),
+    (".sarif", "sarif"),
+    (".json", "json"),
+    (".html", "html"),
+    (".htm", "html"),
+    (".xml", "junit"),
+    (".csv", "csv"),
+    (".dot", "dot"),
+    (".gv", "dot"),
+    (".txt", "text"),
+    (".text", "text"),
+];
 
 /// Where output goes. Prepared before the work starts, so that a place that cannot be written to is
 /// an error early.
@@ -27,6 +84,8 @@ pub enum Destination {
     /// An ordinary file, written in a folder beside it and moved into place at the end.
     File {
         target: PathBuf,
+        /// The file as the command line has it.
+        name: String,
         folder: TempDir,
     },
 }
@@ -66,12 +125,14 @@ impl Destination {
         let folder = tempfile::Builder::new().prefix(".reweave-").tempdir_in(parent);
         let folder = folder.map_err(|error| io::Error::from(error.kind()))?;
         interrupt::add_unfinished(folder.path());
-        Ok(Self::File { target, folder })
+        Ok(Self::File { target, name: path.display().to_string(), folder })
     }
 
-    /// Writes a report; colours reach terminals only.
+    /// Writes a report; colours reach terminals only. Of a file it is said on standard error `what` is in
+    /// it.
     pub fn write(
         self,
+        what: &str,
         report: impl FnOnce(&mut dyn Write) -> io::Result<()>,
     ) -> anyhow::Result<()> {
         interrupt::writing();
@@ -85,11 +146,15 @@ impl Destination {
                 let sent = file.and_then(|file| send(report, file, ColorChoice::Never));
                 sent.with_context(|| path.display().to_string())
             }
-            Self::File { target, folder } => {
+            Self::File { target, name, folder } => {
                 let file = File::create(folder.path().join(FILE));
                 let sent = file.and_then(|file| send(report, file, ColorChoice::Never));
                 sent.with_context(|| target.display().to_string())?;
-                commit(&target, folder)
+                commit(&target, folder)?;
+                if !what.is_empty() {
+                    say(&format!("reweave: {what} → {name}"));
+                }
+                Ok(())
             }
         }
     }
@@ -102,7 +167,7 @@ impl Destination {
         match self {
             Self::StandardOutput => bytes(&mut io::stdout().lock()),
             Self::Device(path) => bytes(&mut File::options().write(true).open(&path)?),
-            Self::File { target, folder } => {
+            Self::File { target, folder, .. } => {
                 let mut file = File::create(folder.path().join(FILE))?;
                 bytes(&mut file).with_context(|| target.display().to_string())?;
                 commit(&target, folder)
@@ -122,7 +187,7 @@ impl Destination {
                 Ok(reweave_format::write(trace, Path::new("-"), format, compression)?)
             }
             Self::Device(path) => Ok(reweave_format::write(trace, &path, format, compression)?),
-            Self::File { target, folder } => {
+            Self::File { target, folder, .. } => {
                 let file = folder.path().join(FILE);
                 let written = reweave_format::write(trace, &file, format, compression);
                 written.map_err(|error| {

@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use reweave_format::{Compression, Format, Input, ReadError, ReadErrorKind, ReadOptions, Reading};
@@ -110,7 +111,7 @@ fn say_notes(path: &Path, reading: &Reading) {
 }
 
 /// Where to look for the source code of the program of `trace`, read from `path`: in `folders`, in the
-/// current folder, and beside the trace.
+/// current folder, beside the trace, and in the folder that it was recorded in.
 pub fn sources(path: &str, trace: &Trace, folders: &[PathBuf]) -> Sources {
     let mut roots = folders.to_vec();
     roots.push(PathBuf::from("."));
@@ -122,8 +123,33 @@ pub fn sources(path: &str, trace: &Trace, folders: &[PathBuf]) -> Sources {
     }
     // Only for a recorded run is the time of the file the time of the run.
     let facts = trace.origins().and_then(|_| std::fs::metadata(file).ok());
-    Sources::new(roots, facts.and_then(|facts| facts.modified().ok()))
+    let ran_in = trace.run_start().map(|start| PathBuf::from(&start.folder));
+    let ran_in = ran_in.filter(|folder| folder.is_absolute());
+    Sources::new(roots, facts.and_then(|facts| facts.modified().ok())).with_base(ran_in)
 }
+
+/// The current folder, as recorded runs name theirs.
+pub fn current_folder() -> Option<String> {
+    std::env::current_dir().ok()?.into_os_string().into_string().ok()
+}
+
+/// The duration that `text` is: in seconds, or with a unit, as in `90s`, `5m`, `2h`.
+pub fn duration(text: &str) -> Result<Duration, String> {
+    let (number, unit) = match text.char_indices().next_back() {
+        Some((at, 's')) => (&text[..at], 1.0),
+        Some((at, 'm')) => (&text[..at], 60.0),
+        Some((at, 'h')) => (&text[..at], 3600.0),
+        _ => (text, 1.0),
+    };
+    let seconds = number.parse::<f64>().ok().map(|number| number * unit);
+    let duration = seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+    let duration = duration.filter(|it| *it <= DURATION_MAX);
+    duration
+        .ok_or_else(|| "expected a time in seconds, such as 60 or 0.5, or such as 5m".to_owned())
+}
+
+/// The longest time that can be asked for: a year.
+const DURATION_MAX: Duration = Duration::from_secs(366 * 86_400);
 
 /// Rejects `paths` that name standard input more than once.
 pub fn check_names(paths: &[PathBuf]) -> anyhow::Result<()> {

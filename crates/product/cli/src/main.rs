@@ -13,8 +13,10 @@ mod destination;
 mod exit;
 mod input;
 mod interrupt;
+mod launch;
 mod policy;
 mod program;
+mod remap;
 mod verbose;
 mod watch;
 

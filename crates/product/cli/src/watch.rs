@@ -1,6 +1,7 @@
 //! Progress on a terminal, and whether to continue.
 
 use std::io::{self, IsTerminal as _};
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
@@ -19,6 +20,8 @@ const PATIENCE: Duration = Duration::from_millis(500);
 pub(crate) struct Bar {
     bar: ProgressBar,
     started: Instant,
+    /// When the work is to stop.
+    deadline: Option<Instant>,
     /// Whether it was decided to show the bar, or never to.
     is_settled: AtomicBool,
 }
@@ -34,7 +37,16 @@ impl Bar {
         bar.set_message(reweave_report::shown(what).into_owned());
         let is_dumb = std::env::var_os("TERM").is_some_and(|name| name == "dumb");
         let is_settled = AtomicBool::new(is_dumb || !io::stderr().is_terminal());
-        Self { bar, started: Instant::now(), is_settled }
+        Self { bar, started: Instant::now(), deadline: None, is_settled }
+    }
+
+    /// Work that is to stop once the command has searched for `time`, if that is given.
+    pub(crate) fn within(mut self, time: Option<Duration>) -> Self {
+        // The time is that of the command, for however many pieces of work.
+        static START: OnceLock<Instant> = OnceLock::new();
+        let start = *START.get_or_init(Instant::now);
+        self.deadline = time.and_then(|time| start.checked_add(time));
+        self
     }
 
     /// Shows the bar once the work has taken long.
@@ -50,7 +62,7 @@ impl Bar {
     pub(crate) fn go_on(&self, done: u64) -> bool {
         self.show_if_due();
         self.bar.set_position(done);
-        !interrupt::is_asked()
+        !self.is_cancelled()
     }
 }
 
@@ -67,7 +79,11 @@ fn bar_style() -> ProgressStyle {
 
 impl Watch for Bar {
     fn is_cancelled(&self) -> bool {
-        interrupt::is_asked()
+        interrupt::is_asked() || self.is_out_of_time()
+    }
+
+    fn is_out_of_time(&self) -> bool {
+        !interrupt::is_asked() && self.deadline.is_some_and(|deadline| Instant::now() >= deadline)
     }
 
     fn progress(&self, info: &'static Info, done: u64, total: u64) {

@@ -234,7 +234,12 @@ function next(entry) {
         el('h3', null, 'What to do next'),
         explain ? command(explain, 'Explain it in detail:') : null,
         entry.confirm
-            ? command(entry.confirm, 'Make it happen; CMD is the command that was recorded:')
+            ? command(
+                  entry.confirm,
+                  entry.confirm.endsWith(' -- CMD')
+                      ? 'Make it happen; CMD is the command that was recorded:'
+                      : 'Make it happen in the program:',
+              )
             : null,
     );
 }

@@ -5,7 +5,9 @@
 use reweave_analysis::{Detail, Finding, Guarantee, Kind, Proof, Reported, Settings};
 use reweave_trace::{After, EventId, Goal, ObjectOp, Op, Trace};
 
+use crate::rerun::confirm_line;
 use crate::schedule::{observed, sees};
+use crate::shown::is_hidden;
 use crate::sources::Place;
 use crate::{Examined, counted, state};
 
@@ -158,8 +160,6 @@ const ASKED: &str = "states.find";
 
 /// What `explain` and `confirm` are given to find `reported` again.
 fn again(examined: &Examined<'_>, reported: &Reported) -> String {
-    // A name that starts with a dash would be taken for an option.
-    let dash = if examined.path.starts_with('-') { "./" } else { "" };
     let finding = &reported.finding;
     let state = finding.detail.state().filter(|_| finding.analysis == ASKED);
     // Asked for alone, the second of two predicates is the first.
@@ -167,7 +167,7 @@ fn again(examined: &Examined<'_>, reported: &Reported) -> String {
         Some(_) => reported.fingerprint.to_string(),
         None => reported.id.clone(),
     };
-    let mut words = vec![format!("{dash}{}", quoted(examined.path)), name];
+    let mut words = vec![trace_word(examined), name];
     match state {
         Some(state) => {
             words.extend(["--predicate".to_owned(), quoted(&state.predicate)]);
@@ -175,8 +175,22 @@ fn again(examined: &Examined<'_>, reported: &Reported) -> String {
         }
         None => words.extend(analyses(examined)),
     }
-    let Settings { all, limit, budget, window, differing_values, final_reads, seqcst, threads: _ } =
-        examined.outcome.settings;
+    words.extend(settings_words(examined));
+    words.join(" ")
+}
+
+/// The name of the trace as an argument.
+fn trace_word(examined: &Examined<'_>) -> String {
+    // A name that starts with a dash would be taken for an option.
+    let dash = if examined.path.starts_with('-') { "./" } else { "" };
+    format!("{dash}{}", quoted(examined.path))
+}
+
+/// The options with which the search is the same.
+fn settings_words(examined: &Examined<'_>) -> Vec<String> {
+    let mut words = Vec::new();
+    let Settings { all, limit, budget, time, window, .. } = examined.outcome.settings;
+    let Settings { differing_values, final_reads, seqcst, .. } = examined.outcome.settings;
     let mut flag = |is_set: bool, word: &str| {
         if is_set {
             words.push(word.to_owned());
@@ -187,11 +201,13 @@ fn again(examined: &Examined<'_>, reported: &Reported) -> String {
     flag(final_reads, "--final-reads");
     flag(seqcst, "--seqcst");
     flag(!examined.trace.repairs().is_empty(), "--repair");
-    let default = Settings::default();
     words.extend(limit.map(|limit| format!("--limit {limit}")));
     words.extend(window.map(|window| format!("--window {window}")));
-    words.extend((budget != default.budget).then(|| format!("--budget {budget}")));
-    words.join(" ")
+    words.extend(time.map(|time| format!("--budget {}", time.as_secs_f64())));
+    let is_usual = budget == Settings::budget_for(time);
+    words.extend((!is_usual).then(|| format!("--work {budget}")));
+    words.extend(examined.sources.options().iter().cloned());
+    words
 }
 
 /// The options that have the same analyses run.
@@ -216,6 +232,15 @@ fn analyses(examined: &Examined<'_>) -> Vec<String> {
     options
 }
 
+/// The command that has determinism looked at besides; none if the trace cannot be read again.
+pub fn more_command(examined: &Examined<'_>) -> Option<String> {
+    let mut words = vec!["reweave check".to_owned(), trace_word(examined)];
+    words.extend(analyses(examined));
+    words.push("--with determinism".to_owned());
+    words.extend(settings_words(examined));
+    examined.is_kept.then(|| words.join(" "))
+}
+
 /// The command that explains `reported`; none if its trace cannot be read again.
 pub fn explain_command(examined: &Examined<'_>, reported: &Reported) -> Option<String> {
     examined.is_kept.then(|| format!("reweave explain {}", again(examined, reported)))
@@ -226,8 +251,8 @@ pub fn confirm_command(examined: &Examined<'_>, reported: &Reported) -> Option<S
     let is_recorded = examined.is_kept && examined.trace.origins().is_some();
     let is_proven = reported.finding.guarantee() == Guarantee::Witnessed;
     let is_open = examined.replayed(&reported.id).is_none();
-    let words = || format!("reweave confirm {} -- CMD", again(examined, reported));
-    (is_recorded && is_proven && is_open).then(words)
+    let line = || confirm_line(examined, &again(examined, reported));
+    (is_recorded && is_proven && is_open).then(line)
 }
 
 /// `word` as a shell takes it for one word.
@@ -238,11 +263,30 @@ pub fn confirm_command(examined: &Examined<'_>, reported: &Reported) -> Option<S
 /// ```
 #[must_use]
 pub fn quoted(word: &str) -> String {
+    if word.chars().any(is_hidden) {
+        return escaped(word);
+    }
     let is_plain = |letter: char| letter.is_alphanumeric() || "_-./:=@%+,".contains(letter);
     if !word.is_empty() && word.chars().all(is_plain) {
         return word.to_owned();
     }
     format!("'{}'", word.replace('\'', "'\\''"))
+}
+
+/// `word`, which has characters that nobody sees or that move the cursor, with escapes for them, as bash
+/// and zsh take them.
+fn escaped(word: &str) -> String {
+    let mut out = String::from("$'");
+    for letter in word.chars() {
+        match letter {
+            '\n' => out.push_str("\\n"),
+            '\t' => out.push_str("\\t"),
+            '\'' | '\\' => out.extend(['\\', letter]),
+            hidden if is_hidden(hidden) => out += &format!("\\U{:08x}", u32::from(hidden)),
+            plain => out.push(plain),
+        }
+    }
+    out + "'"
 }
 
 #[cfg(test)]
@@ -266,5 +310,6 @@ mod tests {
         assert_eq!(quoted("my run.rwt"), "'my run.rwt'");
         assert_eq!(quoted("it's"), "'it'\\''s'");
         assert_eq!(quoted(""), "''");
+        assert_eq!(quoted("it's\n\u{1b}[0m"), r"$'it\'s\n\U0000001b[0m'");
     }
 }

@@ -16,7 +16,7 @@ use crate::finding::{Level, known_locations, main_event_first};
 use crate::left_out::accounts;
 use crate::shown::{clipped, markup, prose, shown};
 use crate::site::Site;
-use crate::sources::Place;
+use crate::sources::{Place, Sources};
 use crate::{Examined, counted, summary, title};
 
 /// How many findings a summary lists.
@@ -96,7 +96,12 @@ fn unsearched(out: &mut dyn Write, examined: &Examined<'_>) -> io::Result<()> {
             message += &format!("\n  {sentence}");
         }
     }
-    writeln!(out, "::warning {}::{}", properties(None, UNSEARCHED), data(&message))
+    writeln!(
+        out,
+        "::warning {}::{}",
+        properties(&Sources::none(), None, UNSEARCHED),
+        data(&message)
+    )
 }
 
 /// The events at fault, the one first that carries the finding.
@@ -118,7 +123,7 @@ fn annotation(out: &mut dyn Write, examined: &Examined<'_>, reported: &Reported)
     }
     message += &format!("\n{}", finding.guarantee().meaning());
     message += &format!("\n{} {fingerprint}", finding.analysis);
-    writeln!(out, "::{command} {}::{}", properties(place, &title), data(&message))
+    writeln!(out, "::{command} {}::{}", properties(examined.sources, place, &title), data(&message))
 }
 
 /// Notices at the other events at fault, which point to the one that carries the finding.
@@ -134,7 +139,12 @@ fn others(out: &mut dyn Write, examined: &Examined<'_>, reported: &Reported) -> 
         }
         let title = format!("{} ({id}, the other side)", finding.kind);
         let message = format!("{}\nwith {}", shown(&line(site)), shown(&line(first)));
-        writeln!(out, "::notice {}::{}", properties(place, &title), data(&message))?;
+        writeln!(
+            out,
+            "::notice {}::{}",
+            properties(examined.sources, place, &title),
+            data(&message)
+        )?;
     }
     Ok(())
 }
@@ -144,10 +154,12 @@ fn line(site: &Site<'_>) -> String {
     format!("{}, {}", site.line(), site.holding())
 }
 
-fn properties(place: Option<Place<'_>>, title: &str) -> String {
+fn properties(sources: &Sources, place: Option<Place<'_>>, title: &str) -> String {
     let mut properties = String::new();
     if let Some(Place { file, line, column }) = place {
-        properties += &format!("file={},line={line},", property(file));
+        let in_repository = sources.in_repository(file);
+        let file = property(in_repository.as_deref().unwrap_or(file));
+        properties += &format!("file={file},line={line},");
         if let Some(column) = column {
             properties += &format!("col={column},");
         }

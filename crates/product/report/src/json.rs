@@ -7,13 +7,14 @@
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::num::NonZeroU32;
+use std::time::Duration;
 
 use reweave_analysis::{
     Alternative, Counter, Coverage, GlobalState, Nondeterminism, Proof, Reported, Settings,
     WitnessList, WitnessVerdict,
 };
 use reweave_trace::views::Mode;
-use reweave_trace::{EventId, Trace};
+use reweave_trace::{EventId, RunStart, Trace};
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value;
 use serde_json::ser::{Formatter, PrettyFormatter};
@@ -22,6 +23,7 @@ use crate::alternatives::writer;
 use crate::explain::{Explanation, Step};
 use crate::finding::free_reads;
 use crate::left_out::untried;
+use crate::rerun::date;
 use crate::schedule::{steps, steps_count};
 use crate::site::Site;
 use crate::slice::{Drawn, Role, Row};
@@ -257,6 +259,26 @@ pub fn trace_entry<'a>(path: &'a str, trace: &Trace) -> impl Serialize + use<'a>
         threads: names.threads.len(),
         locks: names.locks.len(),
         vars: names.vars.len(),
+        recorded?: trace.run_start().map(start_entry),
+    }
+}
+
+/// How the recorded run was started. What is not known is left out.
+fn start_entry(start: &RunStart) -> impl Serialize + use<> {
+    let known = |text: &String| (!text.is_empty()).then(|| text.clone());
+    object! {
+        tool?: known(&start.tool),
+        time?: start.time.map(date),
+        system?: known(&start.system),
+        folder?: known(&start.folder),
+        program?: known(&start.program),
+        build_id?: known(&start.build_id),
+        command?: unless_empty(start.command.clone()),
+        environment?: unless_empty(start.environment.clone())
+            .map(|it| it.into_iter().collect::<BTreeMap<_, _>>()),
+        mode?: known(&start.mode),
+        seed?: start.seed,
+        options?: unless_empty(start.options.clone()),
     }
 }
 
@@ -411,7 +433,7 @@ fn held_entry<'a>(&(lock, mode): &(&'a str, Mode)) -> impl Serialize + use<'a> {
 }
 
 /// The settings that findings depend on.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct SettingsEntry {
     #[serde(skip_serializing_if = "is_false")]
@@ -420,6 +442,8 @@ pub struct SettingsEntry {
     limit: Option<usize>,
     #[serde(skip_serializing_if = "Option::is_none")]
     budget: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    seconds: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     window: Option<NonZeroU32>,
     #[serde(skip_serializing_if = "is_false")]
@@ -439,6 +463,7 @@ impl SettingsEntry {
             all: settings.all,
             limit: settings.limit,
             budget: (budget != Settings::default().budget).then_some(budget),
+            seconds: settings.time.map(|time| time.as_secs_f64()),
             window: settings.window.and_then(NonZeroU32::new),
             values: settings.differing_values,
             final_reads: settings.final_reads,
@@ -453,6 +478,8 @@ impl SettingsEntry {
             all: self.all,
             limit: self.limit,
             budget: self.budget.unwrap_or(standard.budget),
+            // What is no time is none.
+            time: self.seconds.and_then(|it| Duration::try_from_secs_f64(it).ok()),
             window: self.window.map(NonZeroU32::get),
             differing_values: self.values,
             final_reads: self.final_reads,
@@ -584,13 +611,14 @@ mod tests {
             all: true,
             limit: Some(0),
             budget: 7,
+            time: Some(Duration::from_millis(1500)),
             window: Some(500),
             differing_values: true,
             final_reads: true,
             seqcst: true,
             ..standard
         };
-        let all = json!({ "all": true, "limit": 0, "budget": 7, "window": 500, "values": true,
+        let all = json!({ "all": true, "limit": 0, "budget": 7, "seconds": 1.5, "window": 500, "values": true,
             "final_reads": true, "seqcst": true });
         let some = Settings { final_reads: true, ..standard };
         for (settings, expected) in [(changed, all), (some, json!({ "final_reads": true }))] {

@@ -131,6 +131,12 @@ fn unfinished(coverage: &Coverage) -> [&'static str; 2] {
                 "not tried: the search was interrupted",
             ];
         }
+        Some(Truncation::Time) => {
+            return [
+                "undecided: the time was up; try a larger --budget",
+                "not tried: the time was up; try a larger --budget",
+            ];
+        }
         Some(Truncation::Capped) => "not tried: too many to try each",
         _ => "not tried: the work budget ran out; raise it with --budget",
     };

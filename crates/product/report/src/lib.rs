@@ -24,15 +24,16 @@
 //! # Ok::<(), std::io::Error>(())
 //! ```
 //!
-//! Modules by what they hold: `text`, `json`, `html`, `sarif`, `junit`, `github`, `chrome`, `stats` and
+//! Modules by what they hold: `text`, `json`, `html`, `sarif`, `junit`, `csv`, `github`, `chrome`, `stats` and
 //! `explain` are formats; `finding`, `site`, `schedule`, `relevance`, `slice`, `state`, `alternatives`, `legend`,
-//! `left_out`, `sources` and `confirmation` are what several of them say.
+//! `left_out`, `sources`, `confirmation` and `rerun` are what several of them say.
 
 #![allow(unreachable_pub, reason = "no module is public: `pub` means that another module uses it")]
 
 mod alternatives;
 mod chrome;
 mod confirmation;
+mod csv;
 mod cycle;
 mod explain;
 mod finding;
@@ -44,6 +45,7 @@ mod junit;
 mod left_out;
 mod legend;
 mod relevance;
+mod rerun;
 mod sarif;
 mod schedule;
 mod shown;
@@ -59,6 +61,7 @@ use reweave_trace::Trace;
 
 pub use chrome::chrome;
 pub use confirmation::{Confirmation, Replayed, confirmation_json, confirmation_text};
+pub use csv::csv;
 pub use cycle::{cycle_html, cycle_json, cycle_text};
 pub use explain::{explanation_html, explanation_json, explanation_text};
 pub use finding::quoted;
@@ -90,6 +93,9 @@ pub struct Examined<'a> {
     pub set_aside: SetAside,
     /// Whether the trace can be read again at `path`; else no command is named that does.
     pub is_kept: bool,
+    /// The folder that the reader stands in, for commands that are to work from there; none for the one
+    /// that the program was recorded in.
+    pub folder: Option<&'a str>,
     /// Findings of these kinds are a reason to fail; others are reported and fail nothing.
     pub fails_on: &'a [Kind],
     /// Whether texts show all steps of schedules, and not only those that matter.
@@ -110,6 +116,7 @@ impl<'a> Examined<'a> {
             sources: &NONE,
             set_aside: SetAside::default(),
             is_kept: path != "-",
+            folder: None,
             fails_on: &Kind::ALL,
             is_full: false,
         }

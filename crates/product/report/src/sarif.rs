@@ -8,14 +8,13 @@
 //! Scanners accept a limited number of results: of many findings, the later ones have shorter code
 //! flows, or only the events at fault, and a notification says what is left out.
 
+use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::io::{self, Write};
 
 use reweave_analysis::{Finding, Kind, Proof, Reported};
 use reweave_base::FxHashSet;
-use reweave_trace::{
-    EventId, LockOp, Marker, ObjectOp, Op, SemaphoreOp, ThreadId, ThreadOp, Trace,
-};
+use reweave_trace::{EventId, LockOp, Marker, ObjectOp, Op, SemaphoreOp, ThreadId, ThreadOp};
 use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 
@@ -26,7 +25,7 @@ use crate::left_out::accounts;
 use crate::schedule::{Extent, Label, Row, Table, steps_count};
 use crate::shown::shown;
 use crate::site::{Site, is_of_library};
-use crate::sources::{Frame, Place};
+use crate::sources::{Frame, Place, Sources};
 use crate::{Examined, counted, title};
 
 /// Where the schema of what is written here is kept.
@@ -222,7 +221,7 @@ impl Serialize for Results<'_> {
 
 fn result(examined: &Examined<'_>, reported: &Reported, extent: Option<Extent>) -> Value {
     let Reported { id, fingerprint, finding } = reported;
-    let Examined { path, trace, .. } = *examined;
+    let Examined { path, trace, sources, .. } = *examined;
     let events = main_event_first(trace, finding, SITES_MAX);
     let sites: Vec<Site<'_>> = events.into_iter().map(|event| Site::new(trace, event)).collect();
     let said = |site: &Site<'_>| {
@@ -230,7 +229,7 @@ fn result(examined: &Examined<'_>, reported: &Reported, extent: Option<Extent>) 
         shown(&format!("event {number}, {thread}: `{op}`, {}", site.holding())).into_owned()
     };
     let mut locations: Vec<Value> =
-        sites.iter().map(|site| location(site, Some(path), Some(&said(site)))).collect();
+        sites.iter().map(|site| location(sources, site, Some(path), Some(&said(site)))).collect();
     // Scanners show a result at one line; the others are its related locations.
     let mut related = locations.split_off(locations.len().min(1));
     for (id, location) in (1..).zip(&mut related) {
@@ -241,7 +240,7 @@ fn result(examined: &Examined<'_>, reported: &Reported, extent: Option<Extent>) 
         Level::Warning => "warning",
         Level::Note => "note",
     };
-    let flow = extent.and_then(|extent| code_flow(trace, finding, extent));
+    let flow = extent.and_then(|extent| code_flow(examined, finding, extent));
     let confirmed = examined.replayed(id).map(|it| matches!(it, Replayed::Confirmed { .. }));
     compact(json!({
         "ruleId": finding.kind.as_str(),
@@ -252,7 +251,7 @@ fn result(examined: &Examined<'_>, reported: &Reported, extent: Option<Extent>) 
         "relatedLocations": unless_empty(related),
         "partialFingerprints": { "reweave/v1": fingerprint.to_string() },
         "occurrenceCount": finding.count,
-        "stacks": unless_empty(sites.iter().filter_map(stack).collect()),
+        "stacks": unless_empty(sites.iter().filter_map(|site| stack(sources, site)).collect()),
         "codeFlows": flow.map(|flow| [flow]),
         "properties": compact(json!({
             "id": id,
@@ -283,16 +282,22 @@ fn artifact(name: &str) -> Value {
 }
 
 /// The line of a file that `location` names, if it names one.
-fn physical(location: &str) -> Option<Value> {
+fn physical(sources: &Sources, location: &str) -> Option<Value> {
     let Place { file, line, column } = Place::new(location)?;
     let region = compact(json!({ "startLine": line, "startColumn": column }));
-    Some(json!({ "artifactLocation": artifact(file), "region": region }))
+    let file = sources.in_repository(file).map_or(Cow::Borrowed(file), Cow::Owned);
+    Some(json!({ "artifactLocation": artifact(&file), "region": region }))
 }
 
 /// Where `site` is, with `message`; if it is at no line of a file, in the trace at `path` if that
 /// is given.
-fn location(site: &Site<'_>, path: Option<&str>, message: Option<&str>) -> Value {
-    let physical = physical(site.location);
+fn location(
+    sources: &Sources,
+    site: &Site<'_>,
+    path: Option<&str>,
+    message: Option<&str>,
+) -> Value {
+    let physical = physical(sources, site.location);
     let logical = match (site.function(), &physical) {
         (Some(function), _) => vec![function_named(function)],
         (None, Some(_)) => Vec::new(),
@@ -318,12 +323,13 @@ fn function_named(function: &str) -> Value {
 }
 
 /// The calls that led to `site`; none if they are not known.
-fn stack(site: &Site<'_>) -> Option<Value> {
+fn stack(sources: &Sources, site: &Site<'_>) -> Option<Value> {
     let frame = |line: &&str| {
         let frame = Frame::new(line);
         // Where the C library was built is nowhere in the program's own folder.
         let is_own = !is_of_library(line);
-        let physical = frame.location.filter(|_| is_own).and_then(physical);
+        let physical = frame.location.filter(|_| is_own);
+        let physical = physical.and_then(|location| self::physical(sources, location));
         let logical = [function_named(frame.function)];
         json!({
             "location": compact(json!({ "physicalLocation": physical, "logicalLocations": logical })),
@@ -335,7 +341,8 @@ fn stack(site: &Site<'_>) -> Option<Value> {
 }
 
 /// The schedule of `finding`, as much of it as `extent` says; none if it has none.
-fn code_flow(trace: &Trace, finding: &Finding, extent: Extent) -> Option<Value> {
+fn code_flow(examined: &Examined<'_>, finding: &Finding, extent: Extent) -> Option<Value> {
+    let trace = examined.trace;
     let proof = finding.evidence.proof()?;
     let table = Table::new(trace, proof, extent);
     let mut flows: Vec<(ThreadId, Vec<Value>)> =
@@ -344,7 +351,7 @@ fn code_flow(trace: &Trace, finding: &Finding, extent: Extent) -> Option<Value> 
     let excess = table.rows.len().saturating_sub(STEPS_MAX);
     for row in &table.rows[excess..] {
         if let &Row::Event { label, event, column } = row {
-            flows[column].1.push(flow_step(trace, proof, label, event));
+            flows[column].1.push(flow_step(examined, proof, label, event));
         }
     }
     let names = &trace.names().threads;
@@ -356,7 +363,8 @@ fn code_flow(trace: &Trace, finding: &Finding, extent: Extent) -> Option<Value> 
     (!flows.is_empty()).then(|| json!({ "message": message, "threadFlows": flows }))
 }
 
-fn flow_step(trace: &Trace, proof: &Proof, label: Label, event: EventId) -> Value {
+fn flow_step(examined: &Examined<'_>, proof: &Proof, label: Label, event: EventId) -> Value {
+    let Examined { trace, sources, .. } = *examined;
     let site = Site::new(trace, event);
     // What is next at the end is next together.
     let end = steps_count(proof.reordering()) + 1;
@@ -372,7 +380,7 @@ fn flow_step(trace: &Trace, proof: &Proof, label: Label, event: EventId) -> Valu
         kinds.push("danger");
     }
     compact(json!({
-        "location": location(&site, None, Some(&shown(&said))),
+        "location": location(sources, &site, None, Some(&shown(&said))),
         "kinds": kinds,
         "executionOrder": order,
         "importance": label.is_fault().then_some("essential"),

@@ -8,6 +8,9 @@
 //!
 //! In text, lines that are close together are shown as one piece, each mark with who is there. What
 //! cannot be read is said once per file, and code that was changed since is shown with a word of doubt.
+//!
+//! Code scanners want names that are relative to the root of the repository, whatever folder the program
+//! was built, recorded or checked in: that is where the file is that would be shown.
 
 use std::fs::{self, File};
 use std::io::{self, Read as _, Write};
@@ -37,9 +40,10 @@ const LINE_LETTERS_MAX: usize = 160;
 const MARK: &[u8] = "\u{feff}".as_bytes();
 
 /// How the names of source files end.
-const EXTENSIONS: [&str; 30] = [
+const EXTENSIONS: [&str; 31] = [
     "C", "H", "S", "asm", "c", "c++", "cc", "cp", "cpp", "cu", "cxx", "def", "h", "h++", "hh",
-    "hpp", "hxx", "i", "ii", "inc", "inl", "ipp", "ixx", "m", "mm", "rs", "rw", "s", "tcc", "tpp",
+    "hpp", "hxx", "i", "ii", "inc", "inl", "ipp", "ixx", "java", "m", "mm", "rs", "rw", "s", "tcc",
+    "tpp",
 ];
 
 /// Some lines of a source file.
@@ -65,6 +69,10 @@ fn is_called_as_source(path: &Path) -> bool {
 #[derive(Debug)]
 pub struct Sources {
     roots: Vec<PathBuf>,
+    /// The folder that the program ran in, which relative names are relative to.
+    base: Option<PathBuf>,
+    /// The options of the command line that say where code is.
+    options: Vec<String>,
     recorded: Option<SystemTime>,
     files: Mutex<Files>,
 }
@@ -72,6 +80,8 @@ pub struct Sources {
 #[derive(Debug)]
 struct Files {
     by_name: FxHashMap<String, Result<Arc<Source>, Absence>>,
+    /// What files are called from the root of their repository.
+    in_repository: FxHashMap<String, Option<String>>,
     bytes: u64,
 }
 
@@ -137,7 +147,26 @@ impl Sources {
     #[must_use]
     pub const fn new(roots: Vec<PathBuf>, recorded: Option<SystemTime>) -> Self {
         let by_name = FxHashMap::with_hasher(FxBuildHasher);
-        Self { roots, recorded, files: Mutex::new(Files { by_name, bytes: 0 }) }
+        let in_repository = FxHashMap::with_hasher(FxBuildHasher);
+        let files = Mutex::new(Files { by_name, in_repository, bytes: 0 });
+        Self { roots, base: None, options: Vec::new(), recorded, files }
+    }
+
+    /// Relative names are those of files in `base`, or of files that were moved from there.
+    #[must_use]
+    pub fn with_base(self, base: Option<PathBuf>) -> Self {
+        Self { base, ..self }
+    }
+
+    /// Commands that show the same code have these `options`.
+    #[must_use]
+    pub fn with_options(self, options: Vec<String>) -> Self {
+        Self { options, ..self }
+    }
+
+    /// The options of commands that show the same code.
+    pub fn options(&self) -> &[String] {
+        &self.options
     }
 
     /// No code is shown.
@@ -221,12 +250,54 @@ impl Sources {
         if path.is_absolute() && path.is_file() {
             return Ok(vec![path.to_owned()]);
         }
-        let parts: Vec<Component<'_>> =
-            path.components().filter(|part| matches!(part, Component::Normal(_))).collect();
-        // A program built elsewhere has names such as `/build/x/src/a.c`; `src/a.c` may be here.
-        let ends = (0..parts.len()).map(|skipped| parts[skipped..].iter().collect::<PathBuf>());
-        let below = |end: PathBuf| self.roots.iter().map(move |root| root.join(&end));
-        Ok(ends.flat_map(below).collect())
+        let parts = |path: &Path| -> Vec<PathBuf> {
+            let parts = path.components().filter(|part| matches!(part, Component::Normal(_)));
+            let parts: Vec<Component<'_>> = parts.collect();
+            (0..parts.len()).map(|skipped| parts[skipped..].iter().collect()).collect()
+        };
+        // The name as it is, below the roots and then where the program ran; then, from where the
+        // program ran, ever shorter ends: one built elsewhere has names such as `/build/x/src/a.c`, and
+        // `src/a.c` may be here.
+        let own = parts(path);
+        let base = self.base.as_ref().filter(|_| path.is_relative());
+        let ends = base.map_or_else(|| own.clone(), |base| parts(&base.join(path)));
+        let below = |end: &PathBuf| -> Vec<PathBuf> {
+            self.roots.iter().map(|root| root.join(end)).collect()
+        };
+        let first = own.first().map(below).unwrap_or_default();
+        let recorded = own.first().and_then(|own| Some(base?.join(own)));
+        Ok(first.into_iter().chain(recorded).chain(ends.iter().flat_map(below)).collect())
+    }
+
+    /// What the file called `name` is called from the root of the repository that the current folder is in,
+    /// or, outside of one, of its own repository; none if it is in none, or no code is to be shown.
+    #[must_use]
+    pub fn in_repository(&self, name: &str) -> Option<String> {
+        if self.roots.is_empty() {
+            return None;
+        }
+        let mut files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = files.in_repository.get(name) {
+            return known.clone();
+        }
+        let found = self.relative_to_repository(name);
+        files.in_repository.insert(name.to_owned(), found.clone());
+        found
+    }
+
+    fn relative_to_repository(&self, name: &str) -> Option<String> {
+        let here = std::env::current_dir().ok();
+        let candidates = self.candidates(name).unwrap_or_default();
+        let file =
+            candidates.iter().filter(|path| path.is_file()).find_map(|it| it.canonicalize().ok());
+        // What is not there any more is where it would be.
+        let base = self.base.as_ref().or(here.as_ref());
+        let file = file.or_else(|| Some(base?.join(name)))?;
+        let root = here.as_deref().and_then(repository);
+        let root = root.or_else(|| repository(file.parent()?))?;
+        let relative = file.strip_prefix(root).ok()?;
+        let is_plain = relative.components().all(|part| matches!(part, Component::Normal(_)));
+        relative.to_str().filter(|_| is_plain).map(str::to_owned)
     }
 
     fn read(&self, path: &Path) -> Result<(Source, u64), Absence> {
@@ -249,6 +320,11 @@ impl Sources {
         let is_newer = written.zip(self.recorded).is_some_and(|(written, then)| written > then);
         Ok((Source::new(&bytes, is_newer), bytes.len() as u64))
     }
+}
+
+/// The folder with a repository that `folder` is in.
+fn repository(folder: &Path) -> Option<&Path> {
+    folder.ancestors().find(|folder| folder.join(".git").exists())
 }
 
 /// Marks at most so many lines apart are shown in one piece.

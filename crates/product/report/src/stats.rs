@@ -8,6 +8,7 @@ use reweave_trace::{EventId, OpKind, ThreadId, Trace};
 use serde::Serialize;
 
 use crate::json::{SCHEMA, object, trace_entry, write_json};
+use crate::rerun::start_lines;
 use crate::shown::shown;
 use crate::{counted, title};
 
@@ -150,6 +151,9 @@ pub fn stats_text(out: &mut dyn Write, source: &Source<'_>) -> io::Result<()> {
     let ops: Vec<String> =
         stats.ops.iter().map(|(word, count)| format!("{word} {count}")).collect();
     writeln!(out, "  operations {}", ops.join(", "))?;
+    for (name, text) in trace.run_start().map(start_lines).unwrap_or_default() {
+        writeln!(out, "  {name:<10} {}", shown(&text))?;
+    }
     lifetimes(out, trace)
 }
 

@@ -8,9 +8,12 @@ use reweave_trace::{EventId, Trace};
 
 use crate::alternatives::{Choices, variable};
 use crate::confirmation;
-use crate::finding::{confirm_command, explain_command, heading, instances_note, remarks};
+use crate::finding::{
+    confirm_command, explain_command, heading, instances_note, more_command, remarks,
+};
 use crate::left_out::{accounts, counters};
 use crate::legend::Legend;
+use crate::rerun::record_line;
 use crate::schedule::{Extent, Row, Table};
 use crate::shown::{LINE_MAX, clipped, shown, wrapped};
 use crate::site::{Site, brief_place, holding_since};
@@ -122,12 +125,7 @@ pub fn uncoloured(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::R
 
 /// Writes the commands that explain `reported`, and that replay it.
 fn write_next(out: &mut dyn Write, examined: &Examined<'_>, reported: &Reported) -> io::Result<()> {
-    let commands = [explain_command(examined, reported), confirm_command(examined, reported)];
-    for (at, command) in commands.into_iter().flatten().enumerate() {
-        let word = if at == 0 { "next:" } else { "" };
-        writeln!(out, "{DIM}{word:5} {}{DIM:#}", shown(&command))?;
-    }
-    Ok(())
+    write_commands(out, [explain_command(examined, reported), confirm_command(examined, reported)])
 }
 
 /// Writes where else to look if nothing was found in a recorded run.
@@ -139,8 +137,18 @@ fn write_other_runs(out: &mut dyn Write, examined: &Examined<'_>) -> io::Result<
     if examined.trace.origins().is_none() || !is_whole {
         return Ok(());
     }
-    let more = if ran("determinism.") { "" } else { "; or ask for more: --with determinism" };
-    writeln!(out, "{DIM}next: try another schedule: reweave record --seed 2 -- CMD{more}{DIM:#}")
+    writeln!(out, "{DIM}Another schedule of the program may show more.{DIM:#}")?;
+    let more = if ran("determinism.") { None } else { more_command(examined) };
+    write_commands(out, [record_line(examined), more])
+}
+
+/// Writes commands to type next.
+fn write_commands(out: &mut dyn Write, commands: [Option<String>; 2]) -> io::Result<()> {
+    for (at, command) in commands.into_iter().flatten().enumerate() {
+        let word = if at == 0 { "next:" } else { "" };
+        writeln!(out, "{DIM}{word:5} {}{DIM:#}", shown(&command))?;
+    }
+    Ok(())
 }
 
 /// What was said so far in a report, and how much code it shows.

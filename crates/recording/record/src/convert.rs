@@ -60,7 +60,7 @@ use reweave_runtime::shared::Mode;
 use reweave_runtime::wire::{Event, Kind, flag};
 use reweave_trace::{
     ASSUMED, ASSUMED_UNSEEN, AccessOp, Code, CodeId, ConditionOp, EventId, LockOp, Marker,
-    MemoryOrder, Module, ModuleId, ObjectId, Op, Origin, SiteId, ThreadId,
+    MemoryOrder, Module, ModuleId, ObjectId, Op, Origin, RunStart, SiteId, ThreadId,
 };
 
 use crate::collect::Recording;
@@ -656,6 +656,8 @@ pub struct Conversion<'a> {
     pub base: &'a Path,
     /// Which accesses are kept.
     pub kept: Kept<'a>,
+    /// How the run was started, where that is to be said.
+    pub start: Option<&'a RunStart>,
     /// How the run ended.
     pub exit: &'a Exit,
     /// How long ago somebody asked to stop: then the trace ends where the time does.
@@ -667,7 +669,8 @@ impl<'a> Conversion<'a> {
     #[must_use]
     pub fn new(base: &'a Path) -> Self {
         const EXITED: &Exit = &Exit { failure: None, is_hang: false, is_stopped: false };
-        Self { base, kept: Kept::Contended { names: &[] }, exit: EXITED, asked: &|| None }
+        let kept = Kept::Contended { names: &[] };
+        Self { base, kept, start: None, exit: EXITED, asked: &|| None }
     }
 }
 
@@ -713,7 +716,7 @@ pub fn write_trace(
         events = tracing::field::Empty,
     );
     let stage = stage.entered();
-    let Conversion { base, kept, exit, asked } = *conversion;
+    let Conversion { base, kept, start, exit, asked } = *conversion;
     let mut symbols = symbols::Symbols::new(base);
     for (number, text) in (0..).zip(&recording.maps) {
         symbols.add_map(number, text);
@@ -733,6 +736,9 @@ pub fn write_trace(
         Ok(Timely { stream, asked, end, count: 0, count_max })
     };
     let mut sink = FileSink::new(BufWriter::new(out))?;
+    if let Some(start) = start {
+        sink.start(start)?;
+    }
     let mut summary = convert(open, kept, exit, &mut Rc::clone(&symbols), &mut sink)?;
     summary.is_cut_short = count_max.get() != u64::MAX;
     sink.finish()?.flush()?;

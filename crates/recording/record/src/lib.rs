@@ -4,6 +4,7 @@
 //! crate builds programs with it ([`toolchain`]), drains its rings while the program runs
 //! ([`collect`]), keeps the events on disk ([`event_log`]), turns them into a trace ([`convert`]),
 //! names code and data ([`symbols`]), and makes plans that replay a schedule ([`plan`]).
+//! What the user recorded is [`remembered`].
 //!
 //! ```no_run
 //! use std::fs::File;
@@ -43,6 +44,7 @@ pub mod live;
 pub mod locks;
 mod order;
 pub mod plan;
+pub mod remembered;
 pub mod replay;
 pub mod run;
 pub mod shadow;

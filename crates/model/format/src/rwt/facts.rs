@@ -1,6 +1,8 @@
-//! What a trace says beside its events: how the run ended, and what variables held at its start.
+//! What a trace says beside its events: how the run was started, how it ended, and what variables held
+//! at its start.
 //!
 //! ```text
+//! run start = (field: u8, text)*
 //! run end  = kind: u8, text, count: varint, (event number: varint, text)*, misuse*
 //! misuse   = kind: u8, event number: varint, other event number or 0: varint, text
 //! text     = length: varint, bytes
@@ -10,9 +12,97 @@
 //! A value is the 64 bits of a signed number, its sign in the lowest bit.
 
 use reweave_base::Id as _;
-use reweave_trace::{EndKind, EventId, Misuse, MisuseKind, RunEnd, ThreadEnd, VarId};
+use reweave_trace::{EndKind, EventId, Misuse, MisuseKind, RunEnd, RunStart, ThreadEnd, VarId};
 
 use super::{push_varint, take_varint};
+
+/// What a field of the start of a run holds, by its number.
+#[derive(Clone, Copy)]
+enum Field {
+    Tool,
+    Time,
+    System,
+    Folder,
+    Program,
+    BuildId,
+    Argument,
+    /// A name, `=`, and the value.
+    Variable,
+    Mode,
+    Seed,
+    Option,
+}
+
+impl Field {
+    const ALL: [Self; 11] = [
+        Self::Tool,
+        Self::Time,
+        Self::System,
+        Self::Folder,
+        Self::Program,
+        Self::BuildId,
+        Self::Argument,
+        Self::Variable,
+        Self::Mode,
+        Self::Seed,
+        Self::Option,
+    ];
+}
+
+pub(super) fn write_run_start(run_start: &RunStart) -> Vec<u8> {
+    let RunStart { tool, time, system, folder, program, build_id, .. } = run_start;
+    let RunStart { command, environment, mode, seed, options, .. } = run_start;
+    let mut bytes = Vec::new();
+    let mut push = |field: Field, text: &str| {
+        bytes.push(field as u8);
+        push_text(&mut bytes, text);
+    };
+    let single = [
+        (Field::Tool, tool),
+        (Field::System, system),
+        (Field::Folder, folder),
+        (Field::Program, program),
+        (Field::BuildId, build_id),
+        (Field::Mode, mode),
+    ];
+    single.iter().filter(|(_, text)| !text.is_empty()).for_each(|(field, text)| push(*field, text));
+    let numbers = [(Field::Time, time), (Field::Seed, seed)];
+    let numbers = numbers.into_iter().filter_map(|(field, number)| Some((field, (*number)?)));
+    numbers.for_each(|(field, number)| push(field, &number.to_string()));
+    command.iter().for_each(|argument| push(Field::Argument, argument));
+    environment.iter().for_each(|(name, value)| push(Field::Variable, &format!("{name}={value}")));
+    options.iter().for_each(|option| push(Field::Option, option));
+    bytes
+}
+
+/// Reads the start of a run. Fields of unknown numbers are skipped: a later version may add some.
+pub(super) fn read_run_start(bytes: &[u8]) -> Result<RunStart, String> {
+    let mut run_start = RunStart::default();
+    let mut rest = bytes;
+    while let Some((&number, after)) = rest.split_first() {
+        rest = after;
+        let text = take_text(&mut rest)?;
+        let number_of = |text: &str| text.parse().map_err(|_| format!("`{text}` is no number"));
+        let Some(field) = Field::ALL.get(number as usize) else { continue };
+        match field {
+            Field::Tool => run_start.tool = text,
+            Field::Time => run_start.time = Some(number_of(&text)?),
+            Field::System => run_start.system = text,
+            Field::Folder => run_start.folder = text,
+            Field::Program => run_start.program = text,
+            Field::BuildId => run_start.build_id = text,
+            Field::Argument => run_start.command.push(text),
+            Field::Variable => {
+                let (name, value) = text.split_once('=').ok_or("a variable without a value")?;
+                run_start.environment.push((name.to_owned(), value.to_owned()));
+            }
+            Field::Mode => run_start.mode = text,
+            Field::Seed => run_start.seed = Some(number_of(&text)?),
+            Field::Option => run_start.options.push(text),
+        }
+    }
+    Ok(run_start)
+}
 
 pub(super) fn write_run_end(run_end: &RunEnd) -> Vec<u8> {
     let number = EndKind::ALL.iter().position(|&kind| kind == run_end.kind).unwrap_or(0);

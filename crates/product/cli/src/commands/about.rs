@@ -92,7 +92,7 @@ impl Row {
 pub fn list(args: &ListArgs) -> anyhow::Result<ExitCode> {
     let of_traces = reweave_catalog::analyses().map(|analysis| Row::new(analysis.info()));
     let all: Vec<Row> = of_traces.chain(OF_PROGRAMS).collect();
-    Destination::StandardOutput.write(|out| match args.format {
+    Destination::StandardOutput.write("", |out| match args.format {
         StatsFormat::Text => list_text(out, &all),
         StatsFormat::Json => {
             let document = json!({ "schema": reweave_report::SCHEMA, "analyses": all });
@@ -119,7 +119,7 @@ pub struct SchemaArgs {}
 
 /// Runs `schema`.
 pub fn schema() -> anyhow::Result<ExitCode> {
-    Destination::StandardOutput.write(|out| write!(out, "{}", reweave_report::SCHEMA_FILE))?;
+    Destination::StandardOutput.write("", |out| write!(out, "{}", reweave_report::SCHEMA_FILE))?;
     Ok(ExitCode::SUCCESS)
 }
 

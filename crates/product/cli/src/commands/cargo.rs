@@ -22,7 +22,8 @@ use super::cc::{StepArgs, exec, own_path};
                   rust-src)\n      --time-limit S  Stop each program after this many seconds, and keep \
                   what was recorded\n      --mode MODE     How threads run while recorded: serial or \
                   free\n      --seed N        Seed of the context switches; another seed gives another \
-                  schedule\n\nExample:\n  \
+                  schedule\n      --keep-env N    Also store this environment variable in the \
+                  trace\n\nExample:\n  \
                   cargo reweave run\n  cargo reweave -o traces test --release"
 )]
 pub struct Args {

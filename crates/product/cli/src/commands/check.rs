@@ -1,13 +1,14 @@
 //! `check`, and one command for each family of analyses: `races`, `deadlocks`, `atomicity`,
 //! `determinism`.
 
-use std::ffi::OsString;
 use std::process::ExitCode;
 
 use clap::{Args as ClapArgs, ValueEnum};
 
+use super::compare;
 use super::confirm::{self, Replaying};
 use super::examine::{self, Options, Selection};
+use crate::launch::Program;
 
 /// Find what can go wrong: findings grouped by code location, worst first.
 ///
@@ -22,23 +23,39 @@ pub struct Args {
     #[command(flatten)]
     options: Options,
     /// Replay each witnessed finding in CMD, and report which happened
-    #[arg(long, requires = "command")]
+    ///
+    /// Without CMD, in the command that the trace holds.
+    #[arg(long)]
     confirm: bool,
+    /// Print what each relation between accesses reports, in one table
+    ///
+    /// Races alone, by hb, shb, wcp, cp, syncp and exact. Baselines and suppressions are not applied.
+    #[arg(long, conflicts_with_all = ["confirm", "only", "with", "baseline", "suppress"])]
+    compare: bool,
     #[command(flatten)]
     replaying: Replaying,
-    /// With `--confirm`: the recorded program and its arguments
-    #[arg(last = true, value_name = "CMD", requires = "confirm")]
-    command: Vec<OsString>,
+    #[command(flatten)]
+    program: Program,
 }
 
 /// Runs `check`.
 pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
+    if args.compare {
+        return compare::run(&args.options);
+    }
     let analyses = args.selection.analyses()?;
+    anyhow::ensure!(
+        args.confirm || args.program.is_unnamed(),
+        "a program to run requires `--confirm`"
+    );
     if !args.confirm {
         return examine::run(&args.options, &analyses, |_| {});
     }
-    examine::run_confirmed(&args.options, &analyses, |trace, outcome| {
-        confirm::all(trace, outcome, args.replaying, &args.command)
+    examine::run_confirmed(&args.options, &analyses, |path, trace, outcome| {
+        if outcome.findings.is_empty() {
+            return Ok(Vec::new());
+        }
+        confirm::all(trace, outcome, args.replaying, &args.program.launch(trace, path)?)
     })
 }
 

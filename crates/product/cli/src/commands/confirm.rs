@@ -1,8 +1,7 @@
 //! `confirm`: replay a finding in the real program.
 
-use std::ffi::{OsStr, OsString};
 use std::os::fd::AsFd as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{ExitCode, Stdio};
 use std::time::Duration;
 
@@ -16,12 +15,12 @@ use reweave_workflows::confirm::confirm;
 
 use super::examine::Printing;
 use super::explain::Wanted;
-use crate::destination::Destination;
+use crate::launch::{Launch, Program};
 use crate::{exit, interrupt};
 
 /// Replay a finding in the real program until it happens.
 ///
-/// Runs CMD, the program that was recorded, and pauses its threads so that they follow the schedule of the finding.
+/// Runs CMD, the program that was recorded, or the command that the trace holds, and pauses its threads so that they follow the schedule of the finding.
 /// Reports `confirmed` if it happened, and otherwise `not confirmed` with the reason; that does not mean that it cannot
 /// happen. Exits with 66 if it is confirmed, and 0 if not. Use the same options as for `check` to get the same findings
 /// with the same ids.
@@ -34,9 +33,8 @@ pub struct Args {
     replaying: Replaying,
     #[command(flatten)]
     printing: Printing,
-    /// The recorded program, from the same build, and its arguments
-    #[arg(last = true, required = true, value_name = "CMD")]
-    command: Vec<OsString>,
+    #[command(flatten)]
+    program: Program,
 }
 
 /// How hard to try.
@@ -63,17 +61,18 @@ impl Replaying {
 
 /// Runs the command.
 pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
-    let destination = Destination::prepare(args.printing.output.as_deref())?;
+    let destination = args.printing.prepare()?;
     let found = args.wanted.find()?;
     let id = &found.reported.id;
     anyhow::ensure!(
         found.reported.finding.guarantee() != Guarantee::Observed,
         "{id} happened in the recorded run, so there is nothing to confirm: run the program again as it was"
     );
-    let confirmation = one(&found.trace, &found.reported, args.replaying, &args.command)?;
+    let launch = args.program.launch(&found.trace, args.wanted.trace())?;
+    let confirmation = one(&found.trace, &found.reported, args.replaying, &launch)?;
     let is_confirmed = matches!(confirmation.replayed, Replayed::Confirmed { .. });
     let formats = (reweave_report::confirmation_text as _, reweave_report::confirmation_json as _);
-    found.write(&args.printing, destination, &[confirmation], formats)?;
+    found.write(&args.wanted, &args.printing, destination, &[confirmation], formats)?;
     Ok(if is_confirmed { exit::found() } else { ExitCode::SUCCESS })
 }
 
@@ -82,12 +81,12 @@ pub fn all(
     trace: &Trace,
     outcome: &Outcome,
     replaying: Replaying,
-    command: &[OsString],
+    launch: &Launch,
 ) -> anyhow::Result<Vec<Confirmation>> {
     let is_witnessed = |reported: &&Reported| reported.finding.guarantee() == Guarantee::Witnessed;
     let witnessed = outcome.findings.iter().filter(is_witnessed);
     let witnessed = witnessed.take_while(|_| !interrupt::is_asked());
-    witnessed.map(|reported| one(trace, reported, replaying, command)).collect()
+    witnessed.map(|reported| one(trace, reported, replaying, launch)).collect()
 }
 
 /// Replays one finding.
@@ -95,17 +94,17 @@ fn one(
     trace: &Trace,
     reported: &Reported,
     replaying: Replaying,
-    command: &[OsString],
+    launch: &Launch,
 ) -> anyhow::Result<Confirmation> {
     let time = Duration::from_secs(replaying.timeout);
-    let mismatch = build_mismatch(trace, command);
+    let mismatch = build_mismatch(trace, launch);
     if let Some(mismatch) = mismatch.as_ref().filter(|_| !replaying.is_quiet) {
         exit::say(&format!("reweave: warning: {mismatch}"));
     }
     let mut attempt = |plan: &Plan, number: u32| {
         let (finding, attempt) = (reported.id.as_str(), number + 1);
         let _stage = tracing::info_span!("replay", finding, attempt).entered();
-        replay(command, plan, time, replaying.is_quiet)
+        replay(launch, plan, time, replaying.is_quiet)
     };
     let verdict = confirm(trace, &reported.finding, replaying.attempts, &mut attempt)?;
     let replayed = if verdict.is_confirmed() {
@@ -121,9 +120,9 @@ fn one(
     Ok(Confirmation { id: reported.id.clone(), replayed })
 }
 
-/// A warning if `words` start another program or another build than `trace` was recorded from.
-fn build_mismatch(trace: &Trace, words: &[OsString]) -> Option<String> {
-    let found = located(words.first()?)?;
+/// A warning if `launch` starts another program or another build than `trace` was recorded from.
+fn build_mismatch(trace: &Trace, launch: &Launch) -> Option<String> {
+    let found = launch.file()?;
     let modules = trace.origins()?.modules();
     let is_program = |module: &&Module| module.path.starts_with('/') && !is_library(&module.path);
     let same = modules.iter().find(|module| Path::new(&module.path) == found);
@@ -156,31 +155,18 @@ fn is_library(path: &str) -> bool {
     name.ends_with(".so") || name.contains(".so.")
 }
 
-/// The file that `program` runs, as a shell finds it.
-pub fn located(program: &OsStr) -> Option<PathBuf> {
-    let path = Path::new(program);
-    let found = if path.components().count() > 1 {
-        Some(path.to_owned())
-    } else {
-        let folders = std::env::var_os("PATH")?;
-        let mut files = std::env::split_paths(&folders).map(|folder| folder.join(path));
-        files.find(|file| file.is_file())
-    };
-    found?.canonicalize().ok()
-}
-
-/// Runs `words` once under `plan`, for `time` at most. The output of the program goes to standard
+/// Runs `launch` once under `plan`, for `time` at most. The output of the program goes to standard
 /// error, since standard output is for the report, or nowhere if `is_quiet`.
 ///
 /// # Errors
 /// If the program cannot be started or followed.
 fn replay(
-    words: &[OsString],
+    launch: &Launch,
     plan: &Plan,
     time: Duration,
     is_quiet: bool,
 ) -> anyhow::Result<plan::Outcome> {
-    let mut command = super::record::program(words)?;
+    let (mut command, _) = launch.command()?;
     command.stdin(Stdio::null());
     if is_quiet {
         command.stdout(Stdio::null()).stderr(Stdio::null());
@@ -207,16 +193,16 @@ mod tests {
     #[test]
     fn what_comes_after_two_dashes_is_the_program_with_its_options() {
         let words = ["confirm", "a.rwt", "R1", "--attempts", "5", "--", "./bank", "--format", "x"];
-        let Args { replaying, command, printing, .. } = Line::try_parse_from(words).unwrap().args;
+        let Args { replaying, program, printing, .. } = Line::try_parse_from(words).unwrap().args;
         assert_eq!((replaying.attempts, replaying.timeout), (Some(5), 60));
-        assert_eq!(printing.format(), ReportFormat::Text);
-        assert_eq!(command, ["./bank", "--format", "x"]);
+        assert_eq!(printing.format().unwrap(), ReportFormat::Text);
+        assert!(!program.is_unnamed());
     }
 
     #[test]
-    fn a_program_must_be_given() {
-        for words in [&["confirm", "a.rwt", "R1"][..], &["confirm", "a.rwt", "R1", "--"]] {
-            assert!(Line::try_parse_from(words).is_err(), "{words:?}");
-        }
+    fn without_a_program_there_is_no_folder_to_run_it_in() {
+        assert!(Line::try_parse_from(["confirm", "a.rwt", "R1"]).is_ok());
+        let words = ["confirm", "a.rwt", "R1", "--directory", "."];
+        assert!(Line::try_parse_from(words).is_err());
     }
 }

@@ -75,6 +75,7 @@ fn left_out(trace: &Trace, format: Format) -> Vec<&'static str> {
              that cannot happen),",
             is_plain && has_attempts(),
         ),
+        ("the recorded command", is_plain && trace.run_start().is_some()),
         ("data and control flow", trace.flow().is_some()),
         ("the program's transitions", trace.program().is_some()),
         (

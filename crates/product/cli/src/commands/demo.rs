@@ -3,7 +3,6 @@
 //! With a C compiler the run is one of a real program, in which the predicted race is then replayed.
 //! Without one, or if any step fails, the run is a bundled trace.
 
-use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -23,6 +22,7 @@ use super::confirm::{self, Replaying};
 use crate::destination::Destination;
 use crate::exit::{self, say};
 use crate::interrupt;
+use crate::launch::Launch;
 
 const BUNDLED: &str = include_str!("../../data/hidden.std");
 
@@ -81,9 +81,9 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     if args.output == Path::new("-") {
         // Standard output is the page, so the text goes to standard error.
         demo.write(&mut anstream::stderr().lock(), &examined)?;
-        Destination::StandardOutput.write(page)?;
+        Destination::StandardOutput.write("", page)?;
     } else {
-        Destination::StandardOutput.write(|out| demo.write(out, &examined))?;
+        Destination::StandardOutput.write("", |out| demo.write(out, &examined))?;
         write_page(&args.output, page);
     }
     Ok(exit::of_search([&demo.found].into_iter()))
@@ -120,8 +120,8 @@ fn recorded() -> anyhow::Result<DemoRun> {
     // On a busy computer the audit may come first; then there is nothing hidden to show.
     let is_hidden = usual.findings.is_empty() && !found.findings.is_empty();
     anyhow::ensure!(is_hidden, "the race was not hidden in this run");
-    let words = [OsString::from(program)];
-    let confirmations = confirm::all(&trace, &found, Replaying::quiet(PATIENCE), &words)?;
+    let launch = Launch::new(&[program.into()], None);
+    let confirmations = confirm::all(&trace, &found, Replaying::quiet(PATIENCE), &launch)?;
     let (name, printed) = ("hidden_race.rwt", Some(printed));
     let sources = Sources::new(vec![folder.path().to_owned()], None);
     let _folder = Some(folder);
@@ -203,7 +203,8 @@ fn write_program(out: &mut dyn Write, printed: &str) -> io::Result<()> {
 
 /// Writes the page if possible; the demo goes on without it.
 fn write_page(path: &Path, page: impl FnOnce(&mut dyn Write) -> io::Result<()>) {
-    let written = Destination::prepare(Some(path)).and_then(|destination| destination.write(page));
+    let written =
+        Destination::prepare(Some(path)).and_then(|destination| destination.write("", page));
     match written {
         Ok(()) => say(&format!("Report written to {}", path.display())),
         Err(error) => say(&format!("No report was written: {error:#}")),

@@ -6,14 +6,16 @@ use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::str::FromStr;
+use std::time::Duration;
 
 use reweave_analysis::{Analysis, Outcome, Settings};
-use reweave_report::{Confirmation, Examined, SetAside, Sources};
+use reweave_report::{Confirmation, Examined, SetAside, Sources, counted, quoted};
 use reweave_trace::Trace;
 
-use crate::destination::Destination;
+use crate::destination::{Destination, format_of};
 use crate::exit::{self, say};
 use crate::policy::PolicyArgs;
+use crate::remap::{Remap, remapped};
 use crate::watch::Bar;
 use crate::{input, interrupt};
 
@@ -22,13 +24,13 @@ use crate::{input, interrupt};
 pub struct Options {
     /// Traces to read; `-` is standard input
     #[arg(value_name = "TRACE", required = true)]
-    traces: Vec<PathBuf>,
+    pub traces: Vec<PathBuf>,
     #[command(flatten)]
-    search: Search,
+    pub search: Search,
     #[command(flatten)]
     policy: PolicyArgs,
     #[command(flatten)]
-    printing: Printing,
+    pub printing: Printing,
 }
 
 /// Which analyses to run.
@@ -65,13 +67,18 @@ pub struct Search {
     /// Stop after this many findings [default: 10000 with `--all`, else none]
     #[arg(long, value_name = "N", value_parser = whole::<usize>)]
     limit: Option<usize>,
-    /// Maximum work, in search steps; does not depend on machine speed
+    /// Stop the search after this many seconds [default: none]
     ///
-    /// The same budget gives the same results on every machine. A step reads an entry of a vector
+    /// `5m` and `2h` are understood too. If time ends the search, the report says so, and the exit code is 3
+    /// unless something was found: a faster machine may find more. Several traces share the time.
+    #[arg(long, value_name = "SECS", value_parser = input::duration)]
+    budget: Option<Duration>,
+    /// Maximum work, in search steps [default: 2000000000, or by the budget]
+    ///
+    /// The same work gives the same results on every machine. A step reads an entry of a vector
     /// clock; for `states find`, it chooses a number of events.
-    #[arg(long, value_name = "N", default_value_t = Settings::default().budget,
-          value_parser = whole::<u64>)]
-    budget: u64,
+    #[arg(long, value_name = "N", value_parser = whole::<u64>)]
+    work: Option<u64>,
     /// Repair traces whose events cannot have happened, and list the changes
     #[arg(long)]
     repair: bool,
@@ -80,6 +87,12 @@ pub struct Search {
     /// By default they order what their memory orders say, as in C, C++ and Rust.
     #[arg(long)]
     seqcst: bool,
+    /// Take files at or below OLD in the trace as at or below NEW here
+    ///
+    /// For sources that were moved or renamed since: reports, fingerprints and predicates go by the new
+    /// names. May be given several times; the longest OLD decides.
+    #[arg(long = "remap", value_name = "OLD=NEW", value_parser = Remap::parse)]
+    remaps: Vec<Remap>,
     /// Number of worker threads [default: all cores]
     ///
     /// The findings do not depend on it.
@@ -92,7 +105,7 @@ pub struct Search {
 pub struct Printing {
     /// Output format [default: by the extension of the output, or text]
     ///
-    /// The extensions are .html, .json, .sarif and .xml (for junit).
+    /// The extensions are .html, .json, .sarif, .xml (for junit), .csv and .txt.
     #[arg(long, value_enum)]
     format: Option<ReportFormat>,
     /// Write the report to this file
@@ -116,10 +129,15 @@ fn whole<N: FromStr>(text: &str) -> Result<N, String> {
 }
 
 impl Printing {
+    /// Where the report goes. What cannot be written is an error before the work begins.
+    pub fn prepare(&self) -> anyhow::Result<Destination> {
+        self.format()?;
+        Destination::prepare(self.output.as_deref())
+    }
+
     /// The format: by the option, or by the name of the output.
-    pub fn format(&self) -> ReportFormat {
-        let named = || self.output.as_deref().and_then(ReportFormat::of_name);
-        self.format.or_else(named).unwrap_or_default()
+    pub fn format(&self) -> anyhow::Result<ReportFormat> {
+        format_of(self.format, self.output.as_deref())
     }
 }
 
@@ -127,7 +145,17 @@ impl Search {
     /// The trace in the file `path`, as `settings` ask for it.
     pub fn read(&self, path: &Path, settings: &Settings) -> anyhow::Result<Trace> {
         let trace = input::read(path, self.repair)?.trace;
+        let trace = remapped(trace, &self.remaps);
         Ok(if settings.seqcst { trace.with_seqcst_atomics() } else { trace })
+    }
+
+    /// Where to look for the source code of the program of `trace`, read from `path`: also in `folders`.
+    pub fn sources(&self, path: &str, trace: &Trace, folders: &[PathBuf]) -> Sources {
+        let option = |name: &str, text: &str| format!("{name} {}", quoted(text));
+        let folder_options = folders.iter().map(|it| option("--source", &it.display().to_string()));
+        let remap_options = self.remaps.iter().map(|remap| option("--remap", &remap.text()));
+        let options = folder_options.chain(remap_options).collect();
+        input::sources(path, trace, folders).with_options(options)
     }
 
     /// The settings of the analyses.
@@ -136,7 +164,8 @@ impl Search {
             all: self.all,
             // A short loop can have millions of instances.
             limit: self.limit.or(self.all.then_some(INSTANCES_MAX)),
-            budget: self.budget,
+            budget: self.work.unwrap_or_else(|| Settings::budget_for(self.budget)),
+            time: self.budget,
             seqcst: self.seqcst,
             threads: self.threads.map_or_else(available_threads, usize::from),
             ..Settings::default()
@@ -158,6 +187,8 @@ pub enum ReportFormat {
     Sarif,
     /// for test runners: one failed test per finding
     Junit,
+    /// a table with a row per finding, for spreadsheets and data tools
+    Csv,
     /// annotations that a GitHub workflow shows beside the code
     Github,
     /// the schedules, for timeline viewers such as ui.perfetto.dev
@@ -165,20 +196,6 @@ pub enum ReportFormat {
 }
 
 impl ReportFormat {
-    /// The format of a report called `path`.
-    fn of_name(path: &Path) -> Option<Self> {
-        let name = path.file_name()?.to_str()?.to_ascii_lowercase();
-        let ends = [
-            (".sarif.json", Self::Sarif),
-            (".sarif", Self::Sarif),
-            (".json", Self::Json),
-            (".html", Self::Html),
-            (".htm", Self::Html),
-            (".xml", Self::Junit),
-        ];
-        ends.into_iter().find(|(end, _)| name.ends_with(end)).map(|(_, format)| format)
-    }
-
     /// Writes the report on `examined`; in JSON as a list if `is_list`.
     pub fn write(
         self,
@@ -193,6 +210,7 @@ impl ReportFormat {
             Self::Html => reweave_report::html(out, examined),
             Self::Sarif => reweave_report::sarif(out, examined),
             Self::Junit => reweave_report::junit(out, examined),
+            Self::Csv => reweave_report::csv(out, examined),
             Self::Github => reweave_report::github(out, examined),
             Self::Chrome => reweave_report::chrome(out, examined),
         }
@@ -212,7 +230,7 @@ pub fn run(
 pub fn run_confirmed(
     options: &Options,
     analyses: &[&'static dyn Analysis],
-    confirm: impl Fn(&Trace, &Outcome) -> anyhow::Result<Vec<Confirmation>>,
+    confirm: impl Fn(&Path, &Trace, &Outcome) -> anyhow::Result<Vec<Confirmation>>,
 ) -> anyhow::Result<ExitCode> {
     let count = options.traces.len();
     anyhow::ensure!(count == 1, "`--confirm` takes one trace, found {count}");
@@ -225,7 +243,7 @@ pub fn run_chosen(
     choose: impl Fn(&Trace) -> anyhow::Result<Vec<Box<dyn Analysis>>>,
     adjust: impl FnOnce(&mut Settings),
 ) -> anyhow::Result<ExitCode> {
-    run_all(options, &choose, adjust, &|_, _| Ok(Vec::new()))
+    run_all(options, &choose, adjust, &|_, _, _| Ok(Vec::new()))
 }
 
 fn boxed(analyses: &[&'static dyn Analysis]) -> Vec<Box<dyn Analysis>> {
@@ -235,8 +253,8 @@ fn boxed(analyses: &[&'static dyn Analysis]) -> Vec<Box<dyn Analysis>> {
 /// Chooses the analyses for a trace.
 type Choose<'a> = &'a dyn Fn(&Trace) -> anyhow::Result<Vec<Box<dyn Analysis>>>;
 
-/// Replays what was found in a trace.
-type Confirm<'a> = &'a dyn Fn(&Trace, &Outcome) -> anyhow::Result<Vec<Confirmation>>;
+/// Replays what was found in a trace, which was read from a file.
+type Confirm<'a> = &'a dyn Fn(&Path, &Trace, &Outcome) -> anyhow::Result<Vec<Confirmation>>;
 
 /// A trace that was analysed.
 struct Analysed {
@@ -256,7 +274,7 @@ fn run_all(
 ) -> anyhow::Result<ExitCode> {
     input::check_names(&options.traces)?;
     let output = options.printing.output.as_deref();
-    let destination = Destination::prepare(output)?;
+    let destination = options.printing.prepare()?;
     let mut policy = options.policy.open(output)?;
     let mut settings = options.search.settings();
     adjust(&mut settings);
@@ -294,12 +312,12 @@ fn run_all(
         let kinds = analyses.iter().map(|analysis| analysis.info().kind);
         let set_aside = policy.filter(&trace, &mut outcome, kinds);
         // Findings that cannot be replayed are reported all the same.
-        let confirmations = confirm(&trace, &outcome).unwrap_or_else(|error| {
+        let confirmations = confirm(path, &trace, &outcome).unwrap_or_else(|error| {
             failures.push(error);
             Vec::new()
         });
         let path = path.display().to_string();
-        let sources = input::sources(&path, &trace, &options.printing.sources);
+        let sources = options.search.sources(&path, &trace, &options.printing.sources);
         analysed.push(Analysed { path, trace, outcome, confirmations, sources, set_aside });
     }
     write_report(options, destination, &analysed)?;
@@ -313,7 +331,7 @@ fn run_all(
 fn analyse(trace: &Trace, analyses: &[Box<dyn Analysis>], settings: &Settings) -> Outcome {
     let analyses: Vec<&dyn Analysis> = analyses.iter().map(Box::as_ref).collect();
     interrupt::keep(interrupt::RESULTS);
-    let bar = Bar::new("analysing", Some(trace.len() as u64));
+    let bar = Bar::new("analysing", Some(trace.len() as u64)).within(settings.time);
     reweave_catalog::run(trace, &analyses, settings, &bar)
 }
 
@@ -326,23 +344,35 @@ fn write_report(
     if analysed.is_empty() {
         return Ok(());
     }
-    let fails_on = options.policy.fails_on();
+    let (fails_on, folder) = (options.policy.fails_on(), input::current_folder());
     let views = analysed.iter().map(|it| Examined {
         confirmations: &it.confirmations,
         sources: &it.sources,
         set_aside: it.set_aside,
         fails_on: &fails_on,
         is_full: options.printing.full,
+        folder: folder.as_deref(),
         ..Examined::new(&it.path, &it.trace, &it.outcome)
     });
     let views: Vec<Examined<'_>> = views.collect();
-    let (format, is_list) = (options.printing.format(), options.traces.len() > 1);
+    let (format, is_list) = (options.printing.format()?, options.traces.len() > 1);
     let _stage = tracing::info_span!("write report", format = super::check::name(format)).entered();
-    destination.write(|out| format.write(out, &views, is_list))?;
+    let found: Vec<String> = views.iter().map(|it| reweave_report::summary(it.outcome)).collect();
+    let found = match &found[..] {
+        [only] => only.clone(),
+        several => format!("{} in {} traces", total_of(&views), several.len()),
+    };
+    destination.write(&found, |out| format.write(out, &views, is_list))?;
     if format == ReportFormat::Github {
         append_step_summary(&views);
     }
     Ok(())
+}
+
+/// How many findings there are.
+fn total_of(examined: &[Examined<'_>]) -> String {
+    let count: usize = examined.iter().map(|it| it.outcome.findings.len()).sum();
+    counted(count as u64, "finding")
 }
 
 /// Appends the findings to the summary that GitHub shows on the page of a workflow's run, if a

@@ -27,12 +27,13 @@ const NAMES_MAX: usize = 20;
 const PREFIX_MIN: usize = 4;
 
 /// Options that a report records.
-const RECORDED: [&str; 10] = [
+const RECORDED: [&str; 11] = [
     "only",
     "with",
     "all",
     "limit",
     "budget",
+    "work",
     "window",
     "values",
     "final_reads",
@@ -55,10 +56,10 @@ pub struct Args {
 
 /// Runs the command.
 pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
-    let destination = Destination::prepare(args.printing.output.as_deref())?;
+    let destination = args.printing.prepare()?;
     let found = args.wanted.find()?;
     let formats = (reweave_report::explanation_text as _, reweave_report::explanation_json as _);
-    found.write(&args.printing, destination, &[], formats)?;
+    found.write(&args.wanted, &args.printing, destination, &[], formats)?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -120,20 +121,24 @@ impl Found {
     /// Writes the finding, with what came of replaying it: as text and as JSON by these two functions.
     pub fn write(
         &self,
+        wanted: &Wanted,
         printing: &Printing,
         destination: Destination,
         confirmations: &[Confirmation],
         (text, json): (WriteFinding, WriteFinding),
     ) -> anyhow::Result<()> {
         let Self { path, trace, outcome, reported } = self;
-        let sources = &input::sources(path, trace, &printing.sources);
+        let sources = &wanted.search.sources(path, trace, &printing.sources);
         let examined = Examined::new(path, trace, outcome);
-        let examined = Examined { confirmations, sources, is_full: printing.full, ..examined };
+        let (folder, is_full) = (input::current_folder(), printing.full);
+        let folder = folder.as_deref();
+        let examined = Examined { confirmations, sources, folder, is_full, ..examined };
         // The other formats are those of reports: this one has a single finding.
         let only = Outcome { findings: vec![reported.clone()], ..outcome.clone() };
         let alone = Examined { outcome: &only, ..examined };
-        let format = printing.format();
-        destination.write(|out| match format {
+        let format = printing.format()?;
+        let what = format!("{} {}", reported.id, reported.finding.kind);
+        destination.write(&what, |out| match format {
             ReportFormat::Text => text(out, &examined, reported),
             ReportFormat::Json => json(out, &examined, reported),
             ReportFormat::Html => reweave_report::explanation_html(out, &examined, reported),
@@ -143,6 +148,11 @@ impl Found {
 }
 
 impl Wanted {
+    /// Where the trace is.
+    pub fn trace(&self) -> &Path {
+        &self.trace
+    }
+
     /// Reads the trace, repeats the search and picks the finding.
     pub fn find(&self) -> anyhow::Result<Found> {
         let is_swapped = Path::new(&self.id).is_file() && !self.trace.exists();
@@ -174,7 +184,7 @@ impl Wanted {
         let find = find.with_context(|| input::name(&self.trace))?;
         analyses.extend(find.iter().map(|find| find as &dyn Analysis));
         interrupt::keep(interrupt::RESULTS);
-        let bar = Bar::new("analysing", Some(trace.len() as u64));
+        let bar = Bar::new("analysing", Some(trace.len() as u64)).within(settings.time);
         let outcome = reweave_catalog::run(&trace, &analyses, &settings, &bar);
         drop(bar);
         let reported = match &recorded {

@@ -16,7 +16,7 @@ use serde_json::Value;
 
 use super::ndseq::{Processed, RunSchedulerName, write_documents};
 use super::run::Choosing;
-use crate::destination::Destination;
+use crate::destination::Output;
 use crate::exit;
 use crate::input::{self, NamedValues};
 use crate::interrupt;
@@ -74,12 +74,8 @@ pub(crate) struct Args {
     /// Maximum solver conflicts per search for a schedule; 0 for no search
     #[arg(long, value_name = "N", default_value_t = symbolic::Settings::default().conflicts_max)]
     search: u64,
-    /// Output format
-    #[arg(long, value_enum, default_value_t)]
-    format: FormatName,
-    /// Write the output to this file
-    #[arg(short, long, value_name = "FILE")]
-    output: Option<PathBuf>,
+    #[command(flatten)]
+    output: Output<FormatName>,
 }
 
 /// A way to print ranges.
@@ -144,10 +140,10 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
 }
 
 fn examine<D: Described>(args: &Args) -> anyhow::Result<ExitCode> {
-    let destination = Destination::prepare(args.output.as_deref())?;
+    let (destination, format) = args.output.prepare()?;
     let processed = Processed::new(&args.programs, |path| find::<D>(args, path));
     if !processed.results.is_empty() {
-        destination.write(|out| write(out, &processed.results, args))?;
+        destination.write("ranges", |out| write(out, &processed.results, args, format))?;
     }
     Ok(processed.exit_code(code_of))
 }
@@ -166,8 +162,9 @@ fn write<D: Described>(
     out: &mut dyn io::Write,
     results: &[(Loaded, Ranges<D>)],
     args: &Args,
+    format: FormatName,
 ) -> io::Result<()> {
-    match args.format {
+    match format {
         FormatName::Json => {
             let documents: Vec<Value> = results
                 .iter()

@@ -41,7 +41,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
 }
 
 /// Writes `documents`, one for each program, as a list if `is_list`.
-pub(super) fn write_documents(
+pub(crate) fn write_documents(
     out: &mut dyn Write,
     documents: &[Value],
     is_list: bool,

@@ -6,25 +6,27 @@ use std::io::Write;
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, ExitStatus};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::Context as _;
-use reweave_record::attach::{Attachment, attach};
+use reweave_record::attach::Attachment;
 use reweave_record::collect::{Collector, Failure, Recording};
 use reweave_record::convert::{Conversion, Exit, Kept, Summary, write_trace};
-use reweave_record::install::install;
-use reweave_record::run::{self, Control, Options, Run};
+use reweave_record::remembered::remember;
+use reweave_record::run::{self, Control, EXIT_WAIT, Options, Run};
 use reweave_record::shared::{Mode, failure};
 use reweave_record::watchdog::{STALL_TIMEOUT, Stall, Watchdog};
 use reweave_record::wire::Event;
 use reweave_report::{counted, quoted};
 use reweave_states::predicate::running::Running;
+use reweave_trace::RunStart;
 use reweave_workflows::watch::{Verdict, Watching};
 
-use super::confirm::located;
+use super::check::name;
 use crate::destination::Destination;
 use crate::exit::say;
 use crate::interrupt;
+use crate::launch::Launch;
 
 /// Run a program once and record it.
 ///
@@ -67,6 +69,14 @@ pub struct Args {
     /// For predicates over variables that threads do not contend for. May be given several times.
     #[arg(long, value_name = "NAME", conflicts_with = "all_memory")]
     keep: Vec<String>,
+    /// Also store this environment variable in the trace
+    ///
+    /// For programs that need it: commands that run the program again set it. May be given several times.
+    #[arg(long, value_name = "NAME", value_parser = variable)]
+    keep_env: Vec<String>,
+    /// Run the program in this folder [default: the current folder]
+    #[arg(long, value_name = "DIR")]
+    directory: Option<PathBuf>,
     #[command(flatten)]
     following: Following,
     /// The program to run, and its arguments
@@ -89,7 +99,9 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let path = args.output.clone().unwrap_or_else(|| default_output(&args.command));
     let destination = Destination::prepare(Some(&path))?;
     interrupt::keep(interrupt::TRACE);
-    let (mut command, attachment) = prepare(&args.command)?;
+    let launch = Launch::new(&args.command, args.directory.as_deref());
+    let (mut command, attachment) = launch.command()?;
+    let start = args.run_start(&launch);
     let options = Options {
         mode: match args.mode {
             How::Serial => Mode::Serial,
@@ -108,19 +120,20 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     interrupt::add_unfinished(event_logs.path());
     interrupt::add_unfinished(collector.directory());
     let time_limit = args.time_limit.map(Duration::from_secs);
-    let followed = args.following.run(&mut command, collector, questions, time_limit)?;
+    let base = launch.base().context("cannot find the current folder")?;
+    let followed = args.following.run(&mut command, collector, questions, time_limit, &base)?;
     followed.report();
     let run = &followed.run;
     interrupt::set_program(0);
     let recording = choose(&followed, attachment)?;
     reject_incomplete(run, recording)?;
-    let base = std::env::current_dir().context("cannot find the current folder")?;
     let mut summary = Summary::default();
     let exit = followed.exit(recording);
     let converting = Converting::new();
     let conversion = Conversion {
         base: &base,
         kept: if args.all_memory { Kept::All } else { Kept::Contended { names: &args.keep } },
+        start: Some(&start),
         exit: &exit,
         asked: &|| {
             converting.say_if_due(recording.events);
@@ -131,38 +144,55 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
         summary = write_trace(recording, &conversion, out)?;
         reject_unforked(&summary)
     })?;
+    remember(&start);
     report(&path, recording, &summary, &followed, options.limit);
     Ok(status(&followed))
 }
 
-/// The command that runs `words` with the runtime in it.
-pub fn program(words: &[OsString]) -> anyhow::Result<Command> {
-    prepare(words).map(|(command, _)| command)
+impl Args {
+    /// How the run of `launch` starts.
+    fn run_start(&self, launch: &Launch) -> RunStart {
+        let since_1970 = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).ok();
+        let read = |name: &str| std::fs::read_to_string(format!("/proc/sys/kernel/{name}"));
+        let [kernel, release] = ["ostype", "osrelease"].map(|it| read(it).unwrap_or_default());
+        let system = [kernel.trim(), release.trim(), std::env::consts::ARCH];
+        RunStart {
+            tool: format!("reweave {}", env!("CARGO_PKG_VERSION")),
+            time: since_1970.map(|time| time.as_secs()),
+            system: system.join(" "),
+            mode: name(self.mode),
+            seed: Some(self.seed),
+            options: self.options(),
+            ..launch.run_start(&self.keep_env)
+        }
+    }
+
+    /// The options, but for the seed, the output and the folder, that make a run what it is.
+    fn options(&self) -> Vec<String> {
+        let mut words = Vec::new();
+        let mut option = |name: &str, value: Option<String>| {
+            words.extend(value.map(|value| [name.to_owned(), value]).into_iter().flatten());
+        };
+        let seconds = |time: Duration| time.as_secs_f64().to_string();
+        option("--mode", (self.mode != How::default()).then(|| name(self.mode)));
+        option("--limit", self.limit.map(|it| it.to_string()));
+        option("--time-limit", self.time_limit.map(|it| it.to_string()));
+        let is_usual = self.exit_wait == EXIT_WAIT;
+        option("--exit-wait", (!is_usual).then(|| seconds(self.exit_wait)));
+        option("--stall-timeout", self.following.stall_timeout.map(|it| it.to_string()));
+        self.keep.iter().for_each(|name| option("--keep", Some(name.clone())));
+        self.keep_env.iter().for_each(|name| option("--keep-env", Some(name.clone())));
+        let flags = [("--no-values", self.no_values), ("--all-memory", self.all_memory)];
+        words
+            .extend(flags.iter().filter(|(_, is_set)| *is_set).map(|(name, _)| (*name).to_owned()));
+        words
+    }
 }
 
-fn prepare(words: &[OsString]) -> anyhow::Result<(Command, Attachment)> {
-    let (program, arguments) = words.split_first().context("expected a program to run")?;
-    let is_here = || Path::new(program).components().count() == 1 && Path::new(program).is_file();
-    anyhow::ensure!(
-        located(program).is_some() || !is_here(),
-        "cannot run `{0}`: not found in PATH; did you mean `./{0}`?",
-        program.display()
-    );
-    let mut command = Command::new(program);
-    command.args(arguments);
-    let attachment = attach(&mut command, &install()?);
-    anyhow::ensure!(
-        attachment != Attachment::None,
-        "`{}` is statically linked without the recorder; build it with `reweave cc -static`",
-        program.display()
-    );
-    anyhow::ensure!(
-        attachment != Attachment::Occupied,
-        "`{}` contains the runtime of ThreadSanitizer; build it with `reweave cc`, or link the sanitizer as a \
-         shared library (the default of gcc)",
-        program.display()
-    );
-    Ok((command, attachment))
+/// The name of a variable of the environment.
+fn variable(text: &str) -> Result<String, String> {
+    let is_name = !text.is_empty() && !text.contains(['=', ' ', '\n']);
+    is_name.then(|| text.to_owned()).ok_or_else(|| "expected the name of a variable".to_owned())
 }
 
 /// The name of the trace by default.
@@ -355,15 +385,15 @@ impl Following {
         collector: Collector,
         questions: Vec<Running>,
         time_limit: Option<Duration>,
+        base: &Path,
     ) -> anyhow::Result<Followed> {
-        let base = std::env::current_dir().context("cannot find the current folder")?;
         let limit = self.stall_timeout.map(Duration::from_secs);
         let watchdog =
             RefCell::new(Watchdog::new(limit.unwrap_or(STALL_TIMEOUT).min(STALL_TIMEOUT)));
         let watching = if questions.is_empty() {
             None
         } else {
-            Some(watch(questions, collector.directory(), &base)?)
+            Some(watch(questions, collector.directory(), base)?)
         };
         let watching = RefCell::new(watching);
         let mut was_stalled = false;
@@ -381,7 +411,7 @@ impl Following {
                 watching.flush();
             }
             let mut watchdog = watchdog.borrow_mut();
-            if let Some(waits) = watchdog.look(collector, &base) {
+            if let Some(waits) = watchdog.look(collector, base) {
                 let seconds = watchdog.idle().as_secs();
                 say(&format!("reweave: no progress for {seconds} s: {waits}"));
             }

@@ -141,7 +141,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let watched = made.watched.iter().map(|watched| &watched.outcome);
     let code = exit::of_search(watched);
     let report = Report { loaded: &loaded, scheduler: args.scheduler, made: &made };
-    Destination::prepare(None)?.write(|out| match args.format {
+    Destination::StandardOutput.write("", |out| match args.format {
         StatsFormat::Text => report.text(out),
         StatsFormat::Json => report.json(out),
     })?;

@@ -2,6 +2,7 @@
 
 mod count;
 mod list;
+mod meeting;
 mod space;
 
 use std::process::ExitCode;

@@ -4,9 +4,9 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use reweave_format::Reading;
-use reweave_report::Source;
+use reweave_report::{Source, counted};
 
-use crate::destination::Destination;
+use crate::destination::Output;
 use crate::{exit, input, interrupt};
 
 /// Count what a trace holds: events, threads, locks, variables.
@@ -19,12 +19,8 @@ pub struct Args {
     /// Repair traces whose events cannot have happened, and list the changes
     #[arg(long)]
     repair: bool,
-    /// Output format
-    #[arg(long, value_enum, default_value_t)]
-    format: StatsFormat,
-    /// Write the output to this file
-    #[arg(short, long, value_name = "FILE")]
-    output: Option<PathBuf>,
+    #[command(flatten)]
+    output: Output<StatsFormat>,
 }
 
 /// The format of output other than findings.
@@ -52,7 +48,7 @@ pub enum DrawnFormat {
 /// Runs the command.
 pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     input::check_names(&args.traces)?;
-    let destination = Destination::prepare(args.output.as_deref())?;
+    let (destination, format) = args.output.prepare()?;
     let mut readings: Vec<(String, Reading)> = Vec::new();
     let mut failures = Vec::new();
     for path in &args.traces {
@@ -74,7 +70,8 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
             trace: &reading.trace,
         })
         .collect();
-    destination.write(|out| match args.format {
+    let what = counted(sources.len() as u64, "trace");
+    destination.write(&format!("statistics of {what}"), |out| match format {
         StatsFormat::Text => {
             sources.iter().try_for_each(|source| reweave_report::stats_text(out, source))
         }

@@ -1,5 +1,8 @@
 //! `check`: exit codes and what its reports hold.
 
+use expect_test::expect;
+use serde_json::json;
+
 use super::{CLEAN, Folder, RACE};
 
 #[test]
@@ -117,15 +120,15 @@ fn a_finding_that_rests_on_reads_of_unknown_writers_is_not_shown_unless_asked_fo
 #[test]
 fn a_budget_says_what_was_not_tried() {
     let folder = Folder::with("race.std", RACE);
-    let ran = folder.run(&["check", "--budget", "0", "race.std"]).expect(3);
+    let ran = folder.run(&["check", "--work", "0", "race.std"]).expect(3);
     assert!(ran.out().contains("incomplete: the work budget was used up"), "{}", ran.out());
-    let hb = ["races", "--relation", "hb", "--budget", "0", "race.std"];
+    let hb = ["races", "--relation", "hb", "--work", "0", "race.std"];
     let ran = folder.run(&hb).expect(3);
     let told = "1 location pair not tried: the work budget ran out; raise it with --budget";
     assert!(ran.out().contains(told), "{}", ran.out());
     let report = folder.run(&[&hb[..], &["--format", "json"]].concat()).expect(3).json();
     assert_eq!((&report["unshown"], &report["untried"]), (&1.into(), &1.into()));
-    folder.run(&["check", "--budget", "1000", "race.std"]).expect(66);
+    folder.run(&["check", "--work", "1000", "race.std"]).expect(66);
 }
 
 #[test]
@@ -219,4 +222,101 @@ fn the_name_of_the_output_says_how_to_print_unless_something_else_does() {
     assert!(String::from_utf8(folder.read("r.sarif")).unwrap().contains("\"runs\""));
     folder.run(&["explain", "race.std", "R1", "-o", "one.html"]).expect(0);
     assert!(folder.read("one.html").starts_with(b"<!"));
+}
+
+#[test]
+fn a_time_that_is_up_ends_the_search_and_is_named() {
+    let folder = Folder::with("race.std", RACE);
+    let ran = folder.run(&["check", "--budget", "0", "race.std"]).expect(3);
+    assert!(ran.out().contains("incomplete: the time was up; --budget sets the seconds"));
+    let report = folder.run(&["check", "--budget", "0s", "--format", "json", "race.std"]).expect(3);
+    assert_eq!(report.json()["coverage"][0]["truncated"], "time");
+    assert_eq!(report.json()["settings"]["seconds"], 0.0);
+    let counted = folder.run(&["states", "count", "--budget", "0", "race.std"]);
+    assert!(matches!(counted.code(), 0 | 3), "{}", counted.err());
+}
+
+#[test]
+fn a_time_that_is_not_up_changes_nothing() {
+    let folder = Folder::with("race.std", RACE);
+    let plain = folder.run(&["check", "race.std"]).expect(66).out();
+    let timed = folder.run(&["check", "race.std", "--budget", "2h"]).expect(66).out();
+    let next = "next: reweave explain race.std R1";
+    assert!(timed.contains(&format!("{next} --budget 7200\n")), "{timed}");
+    assert_eq!(plain, timed.replace(" --budget 7200", ""));
+    let explained = folder.run(&["explain", "race.std", "R1", "--budget", "7200"]).expect(0);
+    assert!(explained.out().contains("R1 race"));
+    for wrong in ["soon", "-1", "5x", "", "1e300"] {
+        folder.run(&["check", "race.std", "--budget", wrong]).expect(2);
+    }
+}
+
+#[test]
+fn relations_are_compared_in_one_table() {
+    // The lock orders the writes of x in the run, not in every run.
+    let hidden = "T1|w(x)|1\nT1|acq(m)|2\nT1|rel(m)|3\nT2|acq(m)|4\nT2|rel(m)|5\nT2|w(x)|6\n";
+    let folder = Folder::with("hidden.std", hidden);
+    let text = folder.run(&["check", "--compare", "hidden.std"]).expect(66).out();
+    expect![[r"
+        hidden.std: 6 events; races by relation
+          relation       pairs   locations      proven  orders left out
+          hb                 0           0           0  happens-before
+          shb                0           0           0  schedulable happens-before
+          wcp                1           1           1  weak causally-precedes
+          cp                 1           1           1  causally-precedes
+          syncp              1           1           1  sync-preserving reorderings
+          exact              1           1           1  all correct reorderings
+          Pairs of conflicting accesses that the relation leaves unordered, pairs of code locations with one,
+          and how many of these have a schedule that the independent checker accepted.
+    "]]
+    .assert_eq(&text);
+    folder.put("clean.std", CLEAN);
+    let ran = folder.run(&["check", "--compare", "--format", "json", "clean.std", "hidden.std"]);
+    let report = ran.expect(66).json();
+    let pairs = |trace: usize, relation: usize| &report[trace]["relations"][relation]["pairs"];
+    assert_eq!((pairs(0, 5), pairs(1, 0), pairs(1, 5)), (&json!(0), &json!(0), &json!(1)));
+    folder.run(&["check", "--compare", "clean.std"]).expect(0);
+    let refused = folder.run(&["check", "--compare", "--format", "html", "clean.std"]).expect(2);
+    assert!(refused.err().contains("`--compare` writes text or JSON"), "{}", refused.err());
+    folder.run(&["check", "--compare", "--only", "races", "clean.std"]).expect(2);
+}
+
+#[test]
+fn findings_are_written_as_a_table() {
+    let folder = Folder::with("race.std", "T1|w(x)|a.c:1\n=T2|w(x)|b.c:2\n");
+    let ran = folder.run(&["check", "race.std", "-o", "found.csv"]).expect(66);
+    assert_eq!(ran.err(), "reweave: 1 finding (race 1) → found.csv\n");
+    let table = String::from_utf8(folder.read("found.csv")).unwrap();
+    let rows: Vec<&str> = table.lines().collect();
+    let [head, row] = rows[..] else { panic!("{table}") };
+    let start =
+        "trace,id,fingerprint,kind,guarantee,analysis,count,location,other_locations,threads";
+    assert_eq!(head, format!("{start},message,confirmed"));
+    assert!(
+        row.starts_with("race.std,R1,")
+            && row.contains(",race,witnessed,races.exact,1,a.c:1,b.c:2,")
+    );
+    assert!(row.contains(",\"T1; =T2\","), "{row}");
+    assert_eq!(folder.run(&["check", "race.std", "--format", "csv"]).expect(66).out(), table);
+}
+
+#[test]
+fn the_name_of_the_output_says_the_format_of_every_command() {
+    let folder = Folder::with("race.std", RACE);
+    let written = |arguments: &[&str], name: &str| {
+        let ran = folder.run(&[arguments, &["-o", name]].concat());
+        assert!(ran.err().ends_with(&format!(" → {name}\n")), "{}", ran.err());
+        String::from_utf8(folder.read(name)).unwrap()
+    };
+    let (json, page) = ("{\n", "<!doctype html>");
+    assert!(written(&["check", "race.std"], "a.json").starts_with(json));
+    assert!(written(&["explain", "race.std", "R1"], "b.html").starts_with(page));
+    assert!(written(&["stats", "race.std"], "c.json").starts_with(json));
+    assert!(written(&["states", "count", "race.std"], "d.html").starts_with(page));
+    assert!(written(&["states", "list", "race.std"], "e.json").starts_with('{'));
+    assert!(written(&["stats", "race.std"], "f.txt").starts_with("race.std: std"));
+    assert!(written(&["stats", "race.std", "--format", "text"], "g.json").starts_with("race.std"));
+    let refused = folder.run(&["stats", "race.std", "-o", "h.html"]).expect(2).err();
+    assert!(refused.contains("no format for `.html`, but text, json"), "{refused}");
+    assert!(!folder.path("h.html").exists());
 }

@@ -161,7 +161,7 @@ fn a_finding_is_looked_for_as_the_report_looked_for_it() {
         ),
         (&["races", "--relation", "cp", "--window", "2"], "last.std", "R1", json!({ "window": 2 })),
         (
-            &["races", "--limit", "1", "--budget", "900"],
+            &["races", "--limit", "1", "--work", "900"],
             "wide.std",
             "R1",
             json!({ "limit": 1, "budget": 900 }),

@@ -13,10 +13,13 @@ fn every_document_is_what_the_printed_schema_says() {
     folder.put("lost.rw", PROGRAM);
     let schema = jsonschema::draft202012::new(&folder.run(&["schema"]).expect(0).json());
     let schema = schema.expect("the schema is one");
-    let commands: [&[&str]; 14] = [
+    let commands: [&[&str]; 17] = [
         &["list"],
         &["check", "run.std"],
         &["check", "run.std", "run.std", "--limit", "0"],
+        &["check", "--compare", "run.std"],
+        &["check", "--compare", "run.std", "run.std"],
+        &["states", "count", "run.std", "--predicate", "done(T1)"],
         &["races", "--all", "--relation", "hb", "run.std"],
         &["determinism", "--all", "--mode", "strict", "run.std"],
         &["explain", "run.std", "R1"],

@@ -67,8 +67,10 @@ fn every_exit_code_is_in_the_book() {
 #[test]
 fn every_setting_and_every_variable_is_in_the_chapter() {
     let text = chapter("ci.md");
-    let shared =
-        ["baseline", "budget", "fail-on", "format", "limit", "source", "suppress", "threads"];
+    let shared = [
+        "baseline", "budget", "fail-on", "format", "limit", "remap", "source", "suppress",
+        "threads", "work",
+    ];
     for name in shared {
         let variable = format!("REWEAVE_{}", name.to_uppercase().replace('-', "_"));
         assert!(text.contains(&format!("| `{name}` | `{variable}` |")), "{name}");
@@ -127,4 +129,18 @@ fn there_is_a_page_for_every_command() {
     folder.read("pages/man1/cargo-reweave.1");
     let plain = folder.run(&["man", "-o", "pages/man1/reweave.1"]).expect(2);
     assert!(plain.err().starts_with("reweave: cannot create"), "{}", plain.err());
+}
+
+#[test]
+fn a_file_that_was_renamed_keeps_its_fingerprints_by_remap() {
+    let folder = Folder::with("old.std", super::RACE);
+    folder.put("new.std", super::RACE.replace("a.c", "src/new.c"));
+    let fingerprint = |arguments: &[&str]| {
+        let usual = ["check", "--format", "json"];
+        let report = folder.run(&[&usual, arguments].concat()).expect(66).json();
+        report["findings"][0]["fingerprint"].as_str().unwrap().to_owned()
+    };
+    assert_eq!(fingerprint(&["old.std"]), fingerprint(&["new.std", "--remap", "src/new.c=a.c"]));
+    let wrong = folder.run(&["check", "new.std", "--remap", "src"]).expect(2).err();
+    assert!(wrong.contains("expected OLD=NEW, such as /build/src=src"), "{wrong}");
 }

@@ -134,9 +134,9 @@ fn only_the_kinds_that_are_asked_for_fail() {
     run(&["--fail-on", "race"]).expect(66);
     run(&["--fail-on", "atomicity,predicate"]).expect(0);
     run(&["--fail-on", "atomicity", "--fail-on", "deadlock"]).expect(66);
-    run(&["--fail-on", "atomicity", "--budget", "0"]).expect(3);
+    run(&["--fail-on", "atomicity", "--work", "0"]).expect(3);
     // A report that never fails does not fail for what is left unsearched, but for bad input.
-    run(&["--fail-on", "none", "--budget", "0"]).expect(0);
+    run(&["--fail-on", "none", "--work", "0"]).expect(0);
     run(&["--fail-on", "none", "gone.std"]).expect(2);
     let refused = run(&["--fail-on", "crash"]).expect(2).err();
     assert!(refused.contains("nondeterminism"), "{refused}");

@@ -185,7 +185,7 @@ fn times(digits: &[u8], factor: u8) -> Vec<u8> {
 #[test]
 fn a_budget_that_is_used_up_gives_a_lower_bound_and_says_so() {
     let folder = Folder::with("grid.json", written("grid:6:20"));
-    let options = ["states", "count", "--budget", "5000", "--algorithm"];
+    let options = ["states", "count", "--work", "5000", "--algorithm"];
     for algorithm in &ALGORITHMS[1..] {
         let arguments = [&options[..], &[algorithm, "grid.json"]].concat();
         let out = folder.run(&arguments).expect(3).out();
@@ -196,7 +196,7 @@ fn a_budget_that_is_used_up_gives_a_lower_bound_and_says_so() {
         assert_eq!((&answer["states"], &answer["complete"]), (&json!("5000"), &json!(false)));
         assert_eq!(answer["truncated"], "budget");
     }
-    let arguments = ["states", "count", "--budget", "1", "grid.json"];
+    let arguments = ["states", "count", "--work", "1", "grid.json"];
     assert!(folder.run(&arguments).expect(3).out().contains("at least 1 global state;"));
 }
 
@@ -391,4 +391,33 @@ fn a_poset_has_nothing_to_say_of_values() {
     let find = ["states", "find", "crossed.json", "--predicate", "true"];
     let said = folder.run(&find).expect(2).err();
     assert!(said.contains("found a poset"), "{said}");
+}
+
+/// Two threads that write one variable each, twice.
+const APART: &str = "T1|w(x)|1|1\nT1|w(x)|2|2\nT2|w(y)|3|1\nT2|w(y)|4|2\n";
+
+#[test]
+fn states_that_meet_a_predicate_are_counted() {
+    let folder = Folder::with("apart.std", APART);
+    let count = |options: &[&str]| {
+        folder.run(&[&["states", "count", "apart.std", "--predicate"], options].concat())
+    };
+    // Of the nine states three have no event of T2, and so on.
+    for (predicate, expected) in [
+        ("done(T1)", "3 of 9 global states meet done(T1)"),
+        ("done(T1) && done(T2)", "1 of 9 global states meet"),
+        ("always(!done(T1))", "3 of 9 global states violate"),
+        ("done(T1) || !done(T1)", "9 of 9 global states meet"),
+    ] {
+        let out = count(&[predicate]).expect(0).out();
+        assert!(out.starts_with(&format!("apart.std: {expected}")), "{out}");
+    }
+    let answer = count(&["done(T1)", "--format", "json"]).expect(0).json();
+    assert_eq!((&answer["states"], &answer["meeting"]), (&json!("9"), &json!("3")));
+    let cut = count(&["done(T1)", "--work", "4"]).expect(3).out();
+    assert!(cut.contains("at least ") && cut.contains("as the budget was exhausted"), "{cut}");
+    assert!(count(&["race"]).expect(2).err().contains("use `states find`"));
+    assert!(count(&["done(T9)"]).expect(2).err().contains("T9"));
+    folder.put("grid.json", written("grid:2:2"));
+    folder.run(&["states", "count", "grid.json", "--predicate", "done(T1)"]).expect(2);
 }

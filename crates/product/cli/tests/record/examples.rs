@@ -14,7 +14,7 @@ use reweave_trace::{AccessOp, Op, ThreadOp, Trace, TraceBuilder};
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::harness::{compilers, has};
+use crate::harness::{compilers, has, next_lines, typed};
 
 const LEVELS: [&str; 2] = ["-O0", "-O2"];
 
@@ -157,6 +157,7 @@ impl Place {
         let said = self.reweave(&["check", "run.rwt"]);
         let longest = rows_of_tables(&String::from_utf8_lossy(&said.stdout)).into_iter().max();
         assert!(longest.is_none_or(|rows| rows <= 40), "{program}: a schedule is too long to read");
+        self.follow(&example.options);
         for finding in report["findings"].as_array().unwrap() {
             if example.is_observed {
                 assert_eq!(finding["guarantee"], "observed");
@@ -165,6 +166,42 @@ impl Place {
             assert_eq!(finding["guarantee"], "witnessed");
             self.confirm(&example.options, finding["id"].as_str().unwrap(), program);
         }
+    }
+
+    /// Types every command that the report says to type next, and those that these say, as printed.
+    #[track_caller]
+    fn follow(&self, options: &[String]) {
+        let mut arguments = vec!["check", "run.rwt"];
+        arguments.extend(options.iter().map(String::as_str));
+        let report = self.reweave(&arguments);
+        let text = String::from_utf8_lossy(&report.stdout).into_owned();
+        let lines = next_lines(&text);
+        assert!(!lines.is_empty(), "{text}");
+        for line in lines {
+            assert!(!line.contains("CMD"), "{line}");
+            let output = self.type_line(&line);
+            let said = String::from_utf8_lossy(&output.stdout).into_owned();
+            for line in next_lines(&said).iter().filter(|_| line.contains(" explain ")) {
+                self.type_line(line);
+            }
+        }
+    }
+
+    /// Types a command that a report prints, which must do what it says.
+    #[track_caller]
+    fn type_line(&self, line: &str) -> Output {
+        let output = typed(self.command("sh"), line);
+        let code = output.status.code();
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        match () {
+            () if line.contains("reweave confirm ") => assert_eq!(code, Some(66), "{line}: {said}"),
+            () if line.contains("reweave explain ") => assert_eq!(code, Some(0), "{line}: {said}"),
+            () if line.contains("reweave record ") => {
+                assert!(said.contains(" → "), "{line}: {said}")
+            }
+            () => assert!(matches!(code, Some(0 | 66)), "{line}: {said}"),
+        }
+        output
     }
 
     /// Has a finding confirmed in every attempt.
@@ -190,6 +227,7 @@ impl Place {
             let (code, report) = self.check(&example.options, &[]);
             assert_eq!((found(&report), code), (Vec::new(), 0), "{program} {seed}: {report:#}");
         }
+        self.follow(&example.options);
     }
 }
 

@@ -54,6 +54,32 @@ impl Behaviour {
     }
 }
 
+/// The commands that `text`, of a report or a message, says to type next.
+pub(crate) fn next_lines(text: &str) -> Vec<String> {
+    let mut lines = Vec::new();
+    let mut is_next = false;
+    for line in text.lines() {
+        let line = line.strip_prefix("reweave: ").unwrap_or(line);
+        let command = match line.strip_prefix("next: ") {
+            Some(command) => Some(command),
+            None => line.strip_prefix("      ").filter(|_| is_next),
+        };
+        is_next = command.is_some();
+        lines.extend(command.map(str::to_owned));
+    }
+    lines
+}
+
+/// `command`, which runs our command, typed into a shell.
+pub(crate) fn typed(mut command: Command, line: &str) -> Output {
+    let own = Path::new(env!("CARGO_BIN_EXE_reweave")).parent().expect("it is in a folder");
+    let usual = std::env::var_os("PATH").unwrap_or_default();
+    let folders = [own.to_owned()].into_iter().chain(std::env::split_paths(&usual));
+    let folders = std::env::join_paths(folders).expect("folders have no colons");
+    command.args(["-c", line]).env("PATH", folders).stdin(Stdio::null());
+    command.output().expect("there is a shell")
+}
+
 /// A folder with sources, programs and traces.
 pub(crate) struct Workshop(TempDir);
 

@@ -11,6 +11,7 @@
 mod attachments;
 mod attempts;
 mod channels;
+mod commands;
 mod endings;
 mod examples;
 mod exits;
@@ -31,6 +32,7 @@ mod programs;
 mod rust;
 mod signals;
 mod sizes;
+mod sources;
 mod stuck;
 mod values;
 mod watch;

@@ -5,8 +5,8 @@ use std::io::{self, Write};
 use reweave_base::Id;
 use reweave_format::rwt::{self, BlockOrigins};
 use reweave_trace::{
-    BarrierId, Columns, Declared, EventId, Names, Op, Origin, Origins, RunEnd, SemaphoreId, SiteId,
-    ThreadId, TraceBuilder, Values, VarId,
+    BarrierId, Columns, Declared, EventId, Names, Op, Origin, Origins, RunEnd, RunStart,
+    SemaphoreId, SiteId, ThreadId, TraceBuilder, Values, VarId,
 };
 
 /// Takes the events of a trace in observed order.
@@ -122,6 +122,14 @@ impl<W: Write> FileSink<W> {
             values: Values::default(),
             run_end: None,
         })
+    }
+
+    /// Says how the run was started.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn start(&mut self, run_start: &RunStart) -> io::Result<()> {
+        self.writer.run_start(run_start)
     }
 
     /// Ends the file.

@@ -45,7 +45,7 @@ struct RecordOption {
     expected: &'static str,
 }
 
-const RECORD_OPTIONS: [RecordOption; 3] = [
+const RECORD_OPTIONS: [RecordOption; 4] = [
     RecordOption {
         name: "--time-limit",
         is_valid: |text| text.parse().is_ok_and(|it: u64| it > 0),
@@ -60,6 +60,14 @@ const RECORD_OPTIONS: [RecordOption; 3] = [
         name: "--mode",
         is_valid: |text| matches!(text, "serial" | "free"),
         expected: "`serial` or `free`",
+    },
+    RecordOption {
+        name: "--keep-env",
+        // The options are handed on as words between spaces.
+        is_valid: |text| {
+            !text.is_empty() && !text.contains(|it: char| it == '=' || it.is_whitespace())
+        },
+        expected: "the name of a variable",
     },
 ];
 

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use super::report::{cycle_json, faults_json, run_text, write_page, write_section};
 use super::{Processed, Running, write_documents};
 use crate::commands::stats::DrawnFormat;
-use crate::destination::Destination;
+use crate::destination::Output;
 use crate::exit;
 use crate::interrupt;
 use crate::program::{self, Loaded};
@@ -31,12 +31,8 @@ pub(crate) struct Args {
     programs: Vec<PathBuf>,
     #[command(flatten)]
     running: Running,
-    /// Output format
-    #[arg(long, value_enum, default_value_t)]
-    format: DrawnFormat,
-    /// Write the output to this file
-    #[arg(short, long, value_name = "FILE")]
-    output: Option<PathBuf>,
+    #[command(flatten)]
+    output: Output<DrawnFormat>,
 }
 
 /// What was checked of one program.
@@ -60,11 +56,11 @@ impl Checked {
 
 /// Runs the command.
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
-    let destination = Destination::prepare(args.output.as_deref())?;
+    let (destination, format) = args.output.prepare()?;
     let processed = Processed::new(&args.programs, |path| check(args, path));
     let results = &processed.results;
     if !results.is_empty() {
-        destination.write(|out| match args.format {
+        destination.write("check of the specification", |out| match format {
             DrawnFormat::Text => results.iter().try_for_each(|checked| text(out, checked)),
             DrawnFormat::Json => write_json(out, results, args.programs.len() > 1),
             DrawnFormat::Html => {

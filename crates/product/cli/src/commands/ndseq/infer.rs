@@ -11,7 +11,7 @@ use reweave_workflows::inference::{self, Inferred, Request, Trouble, Validation}
 use super::report::{Inference, write_all};
 use super::{Processed, Running};
 use crate::commands::stats::DrawnFormat;
-use crate::destination::Destination;
+use crate::destination::Output;
 use crate::exit;
 use crate::interrupt;
 use crate::program::{self, Loaded};
@@ -42,21 +42,19 @@ pub(crate) struct Args {
     /// Maximum number of states for `--validate`
     #[arg(long, value_name = "N", default_value_t = Limits::default().states_max)]
     states: u64,
-    /// Output format
-    #[arg(long, value_enum, default_value_t)]
-    format: DrawnFormat,
-    /// Write the output to this file
-    #[arg(short, long, value_name = "FILE")]
-    output: Option<PathBuf>,
+    #[command(flatten)]
+    output: Output<DrawnFormat>,
 }
 
 /// Runs the command.
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
-    let destination = Destination::prepare(args.output.as_deref())?;
+    let (destination, format) = args.output.prepare()?;
     let processed = Processed::new(&args.programs, |path| infer(args, path));
     let results = &processed.results;
     if !results.is_empty() {
-        destination.write(|out| write_all(out, results, args.format, args.programs.len() > 1))?;
+        destination.write("specification", |out| {
+            write_all(out, results, format, args.programs.len() > 1)
+        })?;
     }
     Ok(processed.exit_code(code_of))
 }

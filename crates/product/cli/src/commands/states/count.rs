@@ -1,20 +1,22 @@
 //! `states count`: how many there are.
 
 use std::io::{self, Write};
-use std::path::PathBuf;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use reweave_base::Id;
+use reweave_catalog::Watch as _;
 use reweave_report::{compact, counted as counted_noun, histogram_svg, markup, page};
 use reweave_states::Bounds;
-use reweave_states::count::{Algorithm, Counted, Effort, count, count_intervals};
+use reweave_states::count::{Algorithm, Counted, CutShort, Effort, count, count_intervals};
 use reweave_states::mdd::{Count, Diagram, Limits};
 use serde_json::json;
 
+use super::meeting;
 use super::space::{Source, Space};
 use crate::commands::examine::available_threads;
 use crate::commands::stats::DrawnFormat;
-use crate::destination::Destination;
+use crate::destination::Output;
 use crate::input::{self, NamedValues};
 use crate::watch::Bar;
 use crate::{exit, interrupt};
@@ -26,29 +28,36 @@ use crate::{exit, interrupt};
 #[command(after_help = "Example:\n  reweave states count --per-event --format json run.std")]
 pub(crate) struct Args {
     #[command(flatten)]
-    source: Source,
+    pub(super) source: Source,
     /// How to count
     #[arg(long, default_value = "mdd", value_parser = input::named(ALGORITHMS))]
     algorithm: Algorithm,
     /// Also count the states by their latest event
     #[arg(long)]
     per_event: bool,
+    /// Also count the states that meet this predicate, or violate a rule
+    ///
+    /// Every event counts then, and the states are enumerated one by one.
+    #[arg(long, value_name = "EXPR", allow_hyphen_values = true,
+          conflicts_with_all = ["algorithm", "per_event", "threads"])]
+    predicate: Option<String>,
     /// Number of worker threads [default: all cores]
     ///
     /// The count does not depend on it.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     threads: Option<u16>,
+    /// Stop counting after this many seconds
+    ///
+    /// `5m` and `2h` are understood too.
+    #[arg(long, value_name = "SECS", value_parser = input::duration)]
+    pub(super) budget: Option<Duration>,
     /// Maximum number of states to visit
     ///
     /// For the decision diagram: of its edges.
     #[arg(long, value_name = "N")]
-    budget: Option<u64>,
-    /// Output format
-    #[arg(long, value_enum, default_value_t)]
-    format: DrawnFormat,
-    /// Write the output to this file
-    #[arg(short, long, value_name = "FILE")]
-    output: Option<PathBuf>,
+    pub(super) work: Option<u64>,
+    #[command(flatten)]
+    pub(super) output: Output<DrawnFormat>,
 }
 
 /// The algorithms, as the command line spells them.
@@ -64,19 +73,26 @@ static ALGORITHMS: &NamedValues<Algorithm> = &[
 
 /// Runs the command.
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
-    let destination = Destination::prepare(args.output.as_deref())?;
+    if let Some(predicate) = &args.predicate {
+        return meeting::run(args, predicate);
+    }
+    let (destination, format) = args.output.prepare()?;
     let space = args.source.read()?;
     interrupt::keep(interrupt::RESULTS);
-    let bar = Bar::new("counting", None);
+    let bar = Bar::new("counting", None).within(args.budget);
     let effort = Effort {
         threads: args.threads.map_or_else(available_threads, usize::from),
-        budget: args.budget,
+        budget: args.work,
         stop: &|| !bar.go_on(0),
     };
     let count = if args.per_event { count_intervals } else { count };
-    let counted = count(space.poset(), args.algorithm, &effort);
+    let mut counted = count(space.poset(), args.algorithm, &effort);
+    if counted.cut_short == Some(CutShort::Stopped) && bar.is_out_of_time() {
+        counted.cut_short = Some(CutShort::Time);
+    }
     drop(bar);
-    destination.write(|out| match args.format {
+    let what = format!("{} global states", counted.states);
+    destination.write(&what, |out| match format {
         DrawnFormat::Text => text(out, &space, &counted),
         DrawnFormat::Json => json(out, &space, &counted),
         DrawnFormat::Html => html(out, &space, &counted),

@@ -2,7 +2,6 @@
 
 use std::io::{self, Write};
 use std::ops::ControlFlow;
-use std::path::PathBuf;
 use std::process::ExitCode;
 
 use reweave_base::Rng;
@@ -12,7 +11,7 @@ use reweave_states::mdd::{Diagram, Limits, Overflow, Reason};
 
 use super::space::{Source, Space};
 use crate::commands::stats::StatsFormat;
-use crate::destination::Destination;
+use crate::destination::Output;
 use crate::exit::{self, Interrupted, say};
 use crate::interrupt;
 use crate::watch::Bar;
@@ -26,12 +25,8 @@ pub(crate) struct Args {
     /// Stop after this many states
     #[arg(long, value_name = "N", default_value_t = 1_000)]
     limit: u64,
-    /// Output format
-    #[arg(long, value_enum, default_value_t)]
-    format: StatsFormat,
-    /// Write the output to this file
-    #[arg(short, long, value_name = "FILE")]
-    output: Option<PathBuf>,
+    #[command(flatten)]
+    output: Output<StatsFormat>,
 }
 
 /// How a list ended.
@@ -44,12 +39,12 @@ enum End {
 
 /// Runs the command.
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
-    let destination = Destination::prepare(args.output.as_deref())?;
+    let (destination, format) = args.output.prepare()?;
     let space = args.source.read()?;
     interrupt::keep(interrupt::RESULTS);
     let mut end = End::All;
-    destination.write(|out| {
-        let mut table = Table::start(out, &space, args.format)?;
+    destination.write("global states", |out| {
+        let mut table = Table::start(out, &space, format)?;
         end = each(&space, args.limit, |state| table.push(state))?;
         table.finish(end == End::All)
     })?;
@@ -102,17 +97,13 @@ pub(crate) struct SampleArgs {
     /// Seed of the random choices
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
-    /// Output format
-    #[arg(long, value_enum, default_value_t)]
-    format: StatsFormat,
-    /// Write the output to this file
-    #[arg(short, long, value_name = "FILE")]
-    output: Option<PathBuf>,
+    #[command(flatten)]
+    output: Output<StatsFormat>,
 }
 
 /// Runs `states sample`.
 pub(crate) fn sample(args: &SampleArgs) -> anyhow::Result<ExitCode> {
-    let destination = Destination::prepare(args.output.as_deref())?;
+    let (destination, format) = args.output.prepare()?;
     let space = args.source.read()?;
     let bar = Bar::new("building the diagram", None);
     let stop = || !bar.go_on(0);
@@ -128,8 +119,8 @@ pub(crate) fn sample(args: &SampleArgs) -> anyhow::Result<ExitCode> {
         }
     };
     let mut rng = Rng::new(args.seed);
-    destination.write(|out| {
-        let mut table = Table::start(out, &space, args.format)?;
+    destination.write("sampled global states", |out| {
+        let mut table = Table::start(out, &space, format)?;
         (0..args.number).try_for_each(|_| table.push(&diagram.sample(&mut rng)))?;
         table.finish(false)
     })?;

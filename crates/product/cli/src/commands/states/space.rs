@@ -98,6 +98,18 @@ impl Source {
         Ok(Space { path: self.input.display().to_string(), origin })
     }
 
+    /// Reads the input, a trace, of which every event counts.
+    pub(crate) fn read_raw(&self) -> anyhow::Result<Space> {
+        anyhow::ensure!(
+            self.events != Some(EventsName::Collections),
+            "`--predicate` needs every event: use `--events raw`"
+        );
+        let trace = input::read(&self.input, self.repair)?.trace;
+        let raw = Self { events: Some(EventsName::Raw), input: self.input.clone(), ..*self };
+        let origin = raw.traced(trace).with_context(|| input::name(&self.input))?;
+        Ok(Space { path: self.input.display().to_string(), origin })
+    }
+
     fn traced(&self, trace: Trace) -> Result<Origin, IllFormedPoset> {
         let (events, order) = (self.events.unwrap_or_default(), self.order.unwrap_or_default());
         let relation = order.relation();
@@ -130,6 +142,14 @@ impl Space {
         match &self.origin {
             Origin::Given(poset) => poset,
             Origin::Traced { poset, .. } => poset.poset(),
+        }
+    }
+
+    /// The trace, and the thread of each chain, unless it is a poset.
+    pub(crate) fn traced(&self) -> Option<(&Trace, &TracePoset)> {
+        match &self.origin {
+            Origin::Given(_) => None,
+            Origin::Traced { trace, poset, .. } => Some((trace, poset)),
         }
     }
 
