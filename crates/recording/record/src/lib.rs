@@ -46,6 +46,7 @@ pub mod plan;
 pub mod replay;
 pub mod run;
 pub mod shadow;
+mod source_text;
 pub mod symbols;
 pub mod tasks;
 pub mod toolchain;
