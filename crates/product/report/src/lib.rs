@@ -26,7 +26,7 @@
 //!
 //! Modules by what they hold: `text`, `json`, `html`, `sarif`, `junit`, `github`, `chrome`, `stats` and
 //! `explain` are formats; `finding`, `site`, `schedule`, `slice`, `state`, `alternatives`, `legend`,
-//! `left_out`, `sources` and `confirmation` are what several of them say.
+//! `left_out`, `places`, `sources` and `confirmation` are what several of them say.
 
 #![allow(unreachable_pub, reason = "no module is public: `pub` means that another module uses it")]
 
@@ -43,6 +43,7 @@ mod json;
 mod junit;
 mod left_out;
 mod legend;
+mod places;
 mod sarif;
 mod schedule;
 mod shown;

@@ -90,7 +90,7 @@ fn total(trace: &Trace, others: Vec<Alternative>) -> Finding {
 
 fn reported(trace: &Trace, finding: Finding) -> Reported {
     let fingerprint = Fingerprint::new(trace, &finding);
-    Reported { id: "N1".to_owned(), fingerprint, finding }
+    Reported::new("N1".to_owned(), fingerprint, finding)
 }
 
 fn outcome(trace: &Trace, finding: Finding) -> Outcome {

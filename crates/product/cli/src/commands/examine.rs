@@ -299,6 +299,12 @@ fn run_all(
         let sources = input::sources(&path, &trace, &options.printing.sources);
         analysed.push(Analysed { path, trace, outcome, confirmations, sources, set_aside });
     }
+    if !settings.all {
+        let examined = analysed.iter_mut();
+        let mut examined: Vec<_> =
+            examined.map(|it| (it.path.as_str(), &it.trace, &mut it.outcome)).collect();
+        reweave_catalog::list_once(&mut examined);
+    }
     write_report(options, destination, &analysed)?;
     if analysed.len() == options.traces.len() {
         policy.report_stale();
