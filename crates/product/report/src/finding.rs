@@ -92,8 +92,9 @@ pub fn instances_note(reported: &Reported) -> Option<String> {
         return (count > 1).then(|| format!("{count} {things}; one shown"));
     }
     let things = if finding.kind == Kind::Race { "pair" } else { "instance" };
-    let (instances, places) = (counted(count, things), counted_places(finding.kind, 1 + places));
-    Some(format!("{instances} at {places}; one shown"))
+    let instances =
+        if count > 1 + places { counted(count, things) } else { "one fault".to_owned() };
+    Some(format!("{instances} at {}; one shown", counted_places(finding.kind, 1 + places)))
 }
 
 /// How bad a finding is, the worst first.

@@ -265,7 +265,9 @@ pub fn head(
     if let Some(choices) = Choices::new(trace, finding) {
         write_choices(out, &choices)?;
     }
-    if let Some(note) = instances_note(reported) {
+    // The list of places says as much, unless there are several instances at one.
+    let is_said = !reported.places.is_empty() && reported.findings().all(|it| it.count == 1);
+    if let Some(note) = instances_note(reported).filter(|_| !is_said) {
         writeln!(out, "  {note}")?;
     }
     if let Some(places) = Places::new(trace, reported, state.places_max) {
