@@ -57,7 +57,7 @@ const INSTANCES_MAX: usize = 10_000;
 /// How hard to search.
 #[derive(Debug, clap::Args)]
 pub struct Search {
-    /// List every instance, ungrouped, and findings without a schedule
+    /// List every instance by itself, and findings without a schedule
     ///
     /// Findings that no schedule proves are labelled as such.
     #[arg(long)]

@@ -14,6 +14,7 @@ mod channels;
 mod endings;
 mod examples;
 mod exits;
+mod faults;
 mod fingerprints;
 mod generated;
 mod harness;
