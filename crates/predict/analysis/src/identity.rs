@@ -15,7 +15,7 @@
 //! - for too weak memory orders, the atomics that are too weak: all that they hand over is one fault.
 //!
 //! What a finding is about is a name without what only tells equals apart: `slots[3].next` and `slots[7].next` are
-//! one member, and so are `Item#2.refs` and `Item#9.refs`. A block without a type is named by the functions that
+//! one member, and so are `Item#2.refs` and `Item#9.refs`. A block without a type is named by the calls that
 //! allocated it.
 //!
 //! Between traces, marks that do not say where a finding is count only for recordings of one program.
@@ -169,9 +169,14 @@ impl<'t> Identities<'t> {
                 joined(events.iter().filter(ends).map(name))
             }
             Kind::Stuck => {
-                // Who waits for a thread that waits is not the cause.
-                let is_cause =
-                    |event: &&EventId| !matches!(self.trace.event(**event).op, Op::Thread(..));
+                // Who waits for a thread that waits, or for its lock, is not the cause.
+                let rank = |event: &EventId| match self.trace.event(*event).op {
+                    Op::Thread(..) => 2,
+                    Op::Lock(..) => 1,
+                    _ => 0,
+                };
+                let cause = events.iter().map(rank).min();
+                let is_cause = |event: &&EventId| Some(rank(event)) == cause;
                 joined(events.iter().filter(is_cause).map(name))
             }
             _ => joined(events.iter().map(name)),
@@ -279,7 +284,7 @@ impl<'t> Identities<'t> {
         match word {
             "stack" => Name { text: word.to_owned(), is_known: false },
             "block" | "frame" | "descriptor" => {
-                let Some(maker) = self.maker(object) else { return plain(name, reach) };
+                let Some(maker) = self.maker(object, reach) else { return plain(name, reach) };
                 // Where a variable is in its frame is the compiler's choice.
                 let is_whole = word == "frame" && reach == Reach::Traces;
                 let part = if is_whole { "" } else { &part };
@@ -292,8 +297,9 @@ impl<'t> Identities<'t> {
         }
     }
 
-    /// The functions that allocated `object`, if that was recorded.
-    fn maker(&self, object: ObjectId) -> Option<String> {
+    /// Where `object` was allocated, if that was recorded: by which calls in a trace, by which functions and what
+    /// the line reads in any.
+    fn maker(&self, object: ObjectId, reach: Reach) -> Option<String> {
         let allocations = self.allocations.get_or_init(|| {
             let alloc = |event: reweave_trace::Event| match event.op {
                 Op::Object(ObjectOp::Alloc, object) => Some((object, event.site)),
@@ -301,14 +307,17 @@ impl<'t> Identities<'t> {
             };
             self.trace.events().filter_map(|(_, event)| alloc(event)).collect()
         });
-        let names = self.trace.names();
-        let frames = names.stack(*allocations.get(&object)?).map(Frame::new);
-        let functions: Vec<String> = frames
-            .filter(is_of_program)
-            .take(ALLOCATING_MAX)
-            .map(|it| lasting_function(it.function))
-            .collect();
-        (!functions.is_empty()).then(|| functions.join(" of "))
+        let (names, site) = (self.trace.names(), *allocations.get(&object)?);
+        let frames = names.stack(site).map(Frame::new).filter(is_of_program).take(ALLOCATING_MAX);
+        let call = |frame: Frame<'_>| match reach {
+            Reach::Trace => format!("{} ({})", frame.function, frame.location.unwrap_or("")),
+            Reach::Traces => lasting_function(frame.function),
+        };
+        let mut calls: Vec<String> = frames.map(call).collect();
+        let text = names.source_text(site).filter(|_| reach == Reach::Traces);
+        let is_known = !calls.is_empty();
+        calls.extend(text.map(str::to_owned));
+        is_known.then(|| calls.join(" of "))
     }
 }
 

@@ -2,7 +2,7 @@
 
 use reweave_analysis::{Outcome, Reported, Settings};
 use reweave_catalog::{Examined, Quiet, list_once, run, select};
-use reweave_trace::{AccessOp, LockOp, Op, Trace, TraceBuilder};
+use reweave_trace::{AccessOp, LockOp, ObjectOp, Op, Trace, TraceBuilder};
 
 /// What `only` finds in `trace`.
 fn found(trace: &Trace, only: &str, settings: &Settings) -> Outcome {
@@ -95,6 +95,45 @@ fn locks_in_the_same_cyclic_order_are_one_deadlock() {
         + &take("T1", ["p", "q"], 31)
         + &take("T2", ["q", "p"], 41);
     check("deadlocks.exact", &text, &["12-2 2-22", "32-42"]);
+}
+
+#[test]
+fn uses_of_one_object_after_its_free_are_one_fault() {
+    let text = "T1|alloc(Item#1)|a.c:1\nT1|fork(T2)|a.c:2\n\
+        T2|r(Item#1.n)|a.c:3\nT2|r(Item#1.m)|a.c:4\nT1|free(Item#1)|a.c:5\n";
+    check("lifetimes.free", text, &["3-5 4-5"]);
+}
+
+#[test]
+fn accesses_that_break_one_block_are_one_fault() {
+    let text = "T1|begin(pay)|a.c:1\nT1|r(x)|a.c:2\nT1|w(x)|a.c:3\nT1|end(pay)|a.c:4\n\
+        T2|w(x)|a.c:5\nT2|w(x)|a.c:6\n";
+    check("atomicity.blocks", text, &["2-3-5 2-3-6"]);
+}
+
+#[test]
+fn blocks_without_a_type_go_by_the_calls_that_allocated_them() {
+    let faults = |lines: [u32; 2]| {
+        let mut builder = TraceBuilder::new();
+        let threads = ["T1", "T2"].map(|name| builder.thread(name));
+        let site = |line: u32| format!("a.c:{line}\nmain (a.c:{line})\nsource#{line}");
+        for (number, line) in (1..).zip(lines) {
+            let object = builder.object(&format!("block#{number}"));
+            let site = builder.site(&site(line));
+            builder.push(threads[0], Op::Object(ObjectOp::Alloc, object), site);
+        }
+        for number in 1..=2 {
+            let var = builder.var(&format!("block#{number}+8"));
+            for (which, thread) in (0..).zip(threads) {
+                let site = builder.site(&site(10 * number + which));
+                builder.push(thread, Op::Access(AccessOp::Write, var), site);
+            }
+        }
+        let trace = builder.finish().expect("it is well formed");
+        found(&trace, "races.exact", &Settings::default()).findings.len()
+    };
+    // Two lines, and one in a loop.
+    assert_eq!((faults([1, 2]), faults([1, 1])), (2, 1));
 }
 
 #[test]

@@ -93,7 +93,7 @@ pub fn instances_note(reported: &Reported) -> Option<String> {
     }
     let things = if finding.kind == Kind::Race { "pair" } else { "instance" };
     let instances =
-        if count > 1 + places { counted(count, things) } else { "one fault".to_owned() };
+        if count > 1 + places { counted(count, things) } else { "One fault".to_owned() };
     Some(format!("{instances} at {}; one shown", counted_places(finding.kind, 1 + places)))
 }
 
