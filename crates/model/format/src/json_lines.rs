@@ -441,7 +441,11 @@ fn record_of(trace: &Trace, id: EventId, event: Event) -> Record<'_> {
         },
         order: if tells_order { text(code.order().as_str()) } else { None },
         location: text(names.location(event.site)),
-        stack: names.stack(event.site).map(|frame| Text(frame.into())).collect(),
+        stack: names
+            .stack(event.site)
+            .chain(names.source_text(event.site))
+            .map(|frame| Text(frame.into()))
+            .collect(),
         value: trace.value(id),
         ..Record::default()
     }

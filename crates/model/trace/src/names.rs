@@ -17,6 +17,10 @@ use crate::op::{
 /// Between a location and each frame behind it, in the text of a site.
 pub const FRAME_SEPARATOR: char = '\n';
 
+/// How the frame begins that is none but says what the line of a site reads: `source#` and a hash of its text, as the
+/// last frame of the stack. Lines move when others are added above them, texts do not.
+pub const SOURCE_TEXT: &str = "source#";
+
 /// How variables are called that stand for what a library may have ordered out of sight:
 /// `assumed(libz.so.1)#1` and so on.
 pub const ASSUMED: &str = "assumed";
@@ -129,7 +133,12 @@ impl Names {
     /// the name of a field behind it, as `block#1+8` has.
     #[must_use]
     pub fn object_of(&self, var: VarId) -> Option<ObjectId> {
-        let name = self.vars.name(var);
+        self.object_in(self.vars.name(var))
+    }
+
+    /// The object that what is called `name` is a part of, as in [`Names::object_of`].
+    #[must_use]
+    pub fn object_in(&self, name: &str) -> Option<ObjectId> {
         let ends = name.match_indices(['+', '[', '.', '\'']).map(|(at, _)| at);
         // No name that a recorder gives has more of them.
         ends.take(PARTS_MAX).chain([name.len()]).find_map(|end| self.objects.get(&name[..end]))
@@ -189,6 +198,18 @@ impl Names {
 
     /// The frames behind `site`, the innermost caller first; none where the stack is not known.
     pub fn stack(&self, site: SiteId) -> impl Iterator<Item = &str> {
+        self.lines(site).filter(|line| !is_source_text(line))
+    }
+
+    /// What stands for the text of the source line of `site`, where a recorder has looked; see
+    /// [`SOURCE_TEXT`].
+    #[must_use]
+    pub fn source_text(&self, site: SiteId) -> Option<&str> {
+        self.lines(site).find(|line| is_source_text(line))
+    }
+
+    /// The lines behind the location of `site`.
+    fn lines(&self, site: SiteId) -> impl Iterator<Item = &str> {
         self.sites.name(site).split(FRAME_SEPARATOR).skip(1)
     }
 
@@ -224,6 +245,12 @@ impl Names {
     pub const fn spell(&self, op: Op) -> Spelled<'_> {
         Spelled { names: self, op }
     }
+}
+
+/// Whether `line` of a site is no frame but stands for the text of its source line.
+fn is_source_text(line: &str) -> bool {
+    line.strip_prefix(SOURCE_TEXT)
+        .is_some_and(|hash| !hash.is_empty() && hash.bytes().all(|byte| byte.is_ascii_hexdigit()))
 }
 
 /// Whether what is called `name` stands for the life of a file descriptor.
@@ -285,5 +312,15 @@ mod tests {
         assert_eq!((names.location(plain), names.location(called)), ("a.c:1", "a.c:1"));
         assert_eq!(names.stack(plain).count(), 0);
         assert_eq!(names.stack(called).collect::<Vec<_>>(), ["b.c:2", "main.c:3"]);
+    }
+
+    #[test]
+    fn the_text_of_a_line_is_no_frame() {
+        let mut names = Names::default();
+        let site = names.site("a.c:1", ["main (a.c:1)", "source#12ab"]);
+        assert_eq!(names.stack(site).collect::<Vec<_>>(), ["main (a.c:1)"]);
+        assert_eq!(names.source_text(site), Some("source#12ab"));
+        let other = names.site("a.c:1", ["source#", "source#main"]);
+        assert_eq!((names.stack(other).count(), names.source_text(other)), (2, None));
     }
 }

@@ -6,30 +6,23 @@ use reweave_trace::Trace;
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::finding::Finding;
+use crate::identity::Identities;
 
-/// A hash of what kind of fault a finding is and of the code locations at fault, or of the
-/// predicate that a state meets. Addresses, thread
-/// names and positions have no part in it, so another run of the same program that shows the same
-/// fault gives the same fingerprint. Nor have operations: of a line such as `x++` one run may show
-/// the read and another the write.
+/// A hash of what kind of fault a finding is and, for each event at fault, of the variable or lock, the function and
+/// the text of the source line; or of the predicate that a state meets. [`Identities`] makes it. Another run of the same program that shows
+/// the same fault gives the same fingerprint, and so does the program after a change elsewhere.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Fingerprint(u64);
 
 impl Fingerprint {
-    /// The fingerprint of `finding`, made of `trace`.
+    /// The fingerprint of `finding`, made of `trace`. For many findings ask [`Identities`].
     #[must_use]
     pub fn new(trace: &Trace, finding: &Finding) -> Self {
-        let mut text = String::from(finding.kind.as_str());
-        if let Some(state) = finding.detail.state() {
-            // Wherever it is met, it is the same predicate.
-            text.extend(["\n", state.modality.as_str(), "\n", &state.predicate]);
-            return Self(xxh3_64(text.as_bytes()));
-        }
-        for location in finding.locations(trace) {
-            // A location cannot hold a line feed.
-            text.push('\n');
-            text.push_str(location);
-        }
+        Identities::new(trace).fingerprint(finding)
+    }
+
+    /// The fingerprint of what is said by `text`.
+    pub(crate) fn hashed(text: &str) -> Self {
         Self(xxh3_64(text.as_bytes()))
     }
 
@@ -90,6 +83,40 @@ mod tests {
         assert_eq!(one, fingerprint(["T1", "T2"], "x", ["b.c:2", "a.c:1"], 0));
     }
 
+    /// The fingerprint of a race on `x` between two lines of `add`, in `file` from line `from` on.
+    fn of_lines(var: &str, function: &str, file: &str, from: u32, texts: [&str; 2]) -> String {
+        let sites = [0, 1].map(|at| {
+            let line = from + at;
+            let text = texts[at as usize];
+            format!("{file}:{line}\n{function} ({file}:{line})\nmain ({file}:90){text}")
+        });
+        fingerprint(["T1", "T2"], var, [&sites[0], &sites[1]], 0)
+    }
+
+    #[test]
+    fn a_line_goes_by_its_function_and_its_text() {
+        let texts = ["\nsource#12", "\nsource#34"];
+        let one = of_lines("x", "add", "a.c", 7, texts);
+        assert_eq!(one, of_lines("x", "add", "src/b.c", 12, texts));
+        assert_eq!(one, of_lines("x", "add.part.0", "a.c", 7, texts));
+        assert_ne!(one, of_lines("y", "add", "a.c", 7, texts));
+        assert_ne!(one, of_lines("x", "sub", "a.c", 7, texts));
+        assert_ne!(one, of_lines("x", "add", "a.c", 7, ["\nsource#12", "\nsource#35"]));
+        // Where nobody has looked at the text, the function has to do.
+        let bare = of_lines("x", "add", "a.c", 7, ["", ""]);
+        assert_eq!(bare, of_lines("x", "add", "a.c", 8, ["", ""]));
+        assert_ne!(bare, one);
+    }
+
+    #[test]
+    fn elements_and_objects_of_a_type_are_one() {
+        let of = |var: &str| fingerprint(["T1", "T2"], var, ["a.c:1", "b.c:2"], 0);
+        assert_eq!(of("slots[3].next"), of("slots[7].next"));
+        assert_ne!(of("slots[3].next"), of("slots[3].last"));
+        assert_eq!(of("Item#2.refs"), of("Item#9.refs"));
+        assert_eq!(of("count@a.c"), of("count@src/b.c"));
+    }
+
     #[test]
     fn it_is_read_as_it_is_spelled_and_nothing_else_is() {
         let text = fingerprint(["T1", "T2"], "x", ["a.c:1", "b.c:2"], 0);
@@ -101,6 +128,6 @@ mod tests {
 
     #[test]
     fn it_never_changes_from_version_to_version() {
-        assert_eq!(fingerprint(["T1", "T2"], "x", ["a.c:1", "b.c:2"], 0), "6bc8b0affd9bf809");
+        assert_eq!(fingerprint(["T1", "T2"], "x", ["a.c:1", "b.c:2"], 0), "d8e790296d177112");
     }
 }

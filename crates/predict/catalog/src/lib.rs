@@ -23,8 +23,10 @@
 //! ```
 
 mod assumed;
+mod faults;
 mod run;
 mod select;
 
+pub use faults::{Examined, list_once};
 pub use run::{Quiet, Watch, run};
 pub use select::{UnknownName, analyses, select};

@@ -1,4 +1,4 @@
-//! Runs analyses, joins what they find at the same code locations and puts the worst first.
+//! Runs analyses, joins what they find to faults and puts the worst first.
 //!
 //! What is called witnessed holds a proof, and a proof is made by the checker alone, so findings
 //! are taken as they come.
@@ -7,14 +7,15 @@ use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
 use reweave_analysis::{
-    Analysis, Counter, Coverage, Detail, Finding, Fingerprint, Info, Kind, Nondeterminism, Outcome,
-    Reported, Settings, Sink, Subject, Truncation, Unshown, WitnessList, WitnessVerdict,
+    Analysis, Counter, Coverage, Detail, Finding, Identities, Info, Kind, Nondeterminism, Outcome,
+    Reach, Reported, Settings, Sink, Subject, Truncation, Unshown, WitnessList, WitnessVerdict,
 };
 use reweave_base::FxHashMap;
 use reweave_reorder::with_fewer_switches;
 use reweave_trace::{Calls, EventId, Trace};
 
 use crate::assumed::WithoutAssumed;
+use crate::faults::{Faults, faults};
 
 /// How many steps of schedules are put into another order, in all.
 const REORDERED_MAX: usize = 1 << 20;
@@ -48,7 +49,8 @@ impl Watch for Quiet {
 /// Runs `analyses` on `trace`.
 ///
 /// Findings are grouped by the code locations at fault, each group shown by its earliest instance,
-/// of nondeterminism by the worst, and only those that hold for certain are kept; with
+/// of nondeterminism by the worst, and these by the fault that they are of
+/// ([`Identities`](reweave_analysis::Identities)); only those that hold for certain are kept. With
 /// [`Settings::all`] every instance is kept as it comes. An analysis that needs a layer which `trace`
 /// lacks is not run, and its coverage says so; so does that of one which looks at accesses where none
 /// could be recorded.
@@ -75,6 +77,7 @@ pub fn run(
     watch: &dyn Watch,
 ) -> Outcome {
     let subject = Subject::new(trace);
+    let identities = Identities::new(trace);
     let mut shown = Shown::default();
     let is_not_instrumented = is_not_instrumented(trace);
     let without_assumed = WithoutAssumed::new(trace);
@@ -91,9 +94,10 @@ pub fn run(
             outcome.unshown.push(Unshown::default());
             continue;
         }
-        let kept_max = settings.limit.map_or(usize::MAX, |limit| shown.findings.len() + limit);
+        let kept_max = settings.limit.map(|limit| shown.faults_count(settings.all) + limit);
         let mut collector = Collector {
             trace,
+            identities: &identities,
             info,
             all: settings.all,
             kept_max,
@@ -129,13 +133,13 @@ pub fn run(
     }
     let mut findings = shown.findings;
     sort(&mut findings);
+    outcome.findings = faults(&identities, findings, !settings.all);
     if let Some(limit) = settings.limit {
-        for cut in findings.drain(limit.min(findings.len())..) {
-            mark_limited(&mut outcome.coverage, cut.analysis);
+        for cut in outcome.findings.drain(limit.min(outcome.findings.len())..) {
+            mark_limited(&mut outcome.coverage, cut.finding.analysis);
         }
     }
-    show_with_few_switches(&subject, &mut findings);
-    outcome.findings = name(trace, findings);
+    show_with_few_switches(&subject, &mut outcome.findings);
     outcome.assumed = without_assumed.map(|without| without.libraries).unwrap_or_default();
     outcome
 }
@@ -221,33 +225,20 @@ fn mark_limited(coverage: &mut [Coverage], analysis: &str) {
 }
 
 /// Gives findings schedules that are easier to follow, the worst findings first.
-fn show_with_few_switches(subject: &Subject<'_>, findings: &mut [Finding]) {
+fn show_with_few_switches(subject: &Subject<'_>, findings: &mut [Reported]) {
     let _stage = tracing::info_span!("reduce context switches").entered();
     let mut left = REORDERED_MAX;
-    for finding in findings {
-        let Some(proof) = finding.evidence.proof() else { continue };
+    for reported in findings {
+        let Some(proof) = reported.finding.evidence.proof() else { continue };
         let (reordering, goal) = (proof.reordering(), proof.goal());
         let Some(other) = with_fewer_switches(subject.trace(), reordering, goal) else { continue };
         let Some(rest) = left.checked_sub(other.schedule.len()) else { return };
         left = rest;
         // A schedule that is refused would be a fault; the one that was accepted still holds.
         if let Ok(proof) = subject.prove(other, goal.clone()) {
-            finding.show_by(proof);
+            reported.finding.show_by(proof);
         }
     }
-}
-
-/// Gives every finding its id and its fingerprint.
-fn name(trace: &Trace, findings: Vec<Finding>) -> Vec<Reported> {
-    let mut numbers = [0; Kind::ALL.len()];
-    let reported = |finding: Finding| {
-        let number = &mut numbers[finding.kind as usize];
-        *number += 1;
-        let id = format!("{}{number}", finding.kind.letter());
-        let fingerprint = Fingerprint::new(trace, &finding);
-        Reported { id, fingerprint, finding }
-    };
-    findings.into_iter().map(reported).collect()
 }
 
 /// What will be shown, so far.
@@ -256,9 +247,16 @@ struct Shown<'t> {
     findings: Vec<Finding>,
     /// Where the group of a kind and some locations is.
     groups: FxHashMap<(Kind, Vec<&'t str>), usize>,
+    /// Which faults they are of, where that matters: where their number has a limit.
+    faults: Faults,
 }
 
 impl<'t> Shown<'t> {
+    /// How many faults there are; each finding is one if `all` are asked for.
+    const fn faults_count(&self, all: bool) -> usize {
+        if all { self.findings.len() } else { self.faults.count() }
+    }
+
     /// The locations of the races so far.
     fn locations(&self, trace: &'t Trace) -> BTreeSet<Vec<&'t str>> {
         let races = self.findings.iter().filter(|finding| finding.kind == Kind::Race);
@@ -269,9 +267,11 @@ impl<'t> Shown<'t> {
 /// Takes the findings of one analysis.
 struct Collector<'a, 't> {
     trace: &'t Trace,
+    identities: &'a Identities<'t>,
     info: &'static Info,
     all: bool,
-    kept_max: usize,
+    /// How many faults are kept, if that has a limit.
+    kept_max: Option<usize>,
     watch: &'a dyn Watch,
     shown: &'a mut Shown<'t>,
     witnesses: Option<Vec<WitnessVerdict>>,
@@ -344,9 +344,15 @@ impl Collector<'_, '_> {
     }
 
     fn keep(&mut self, finding: Finding) -> ControlFlow<()> {
-        if self.shown.findings.len() >= self.kept_max {
-            self.limited = true;
-            return ControlFlow::Break(());
+        if let Some(kept_max) = self.kept_max {
+            let is_grouped = !self.all;
+            let marks = is_grouped.then(|| self.identities.marks(&finding, Reach::Trace));
+            let is_known = marks.as_ref().is_some_and(|marks| self.shown.faults.has(marks));
+            if !is_known && self.shown.faults_count(self.all) >= kept_max {
+                self.limited = true;
+                return ControlFlow::Break(());
+            }
+            self.shown.faults.add(&marks.unwrap_or_default());
         }
         self.shown.findings.push(finding);
         ControlFlow::Continue(())

@@ -1,4 +1,5 @@
 //! All tests of this package from outside, as one program: fewer programs link faster.
 
 mod conformance;
+mod faults;
 mod run;

@@ -4,6 +4,10 @@
 //! with comments after `#`. Findings match by fingerprint alone. Fingerprints do not depend on the
 //! run, so it does not matter which trace the report was on.
 //!
+//! A fault may be at several places, each with a fingerprint. A report says which places were known, and
+//! another place of the same fault is new. A line of a list names a fault: all of it is known if any of its places
+//! has that fingerprint.
+//!
 //! Linear in the file. Of a report, only fingerprints and kinds are kept.
 
 use reweave_analysis::{Fingerprint, Kind};
@@ -20,6 +24,9 @@ const SCHEMA: &str = "reweave/1";
 pub struct Baseline {
     /// In the order of the file, each with whether it was found.
     entries: Vec<(KnownFinding, bool)>,
+    /// Whether its entries name whole faults.
+    is_list: bool,
+    /// The entry of each place.
     positions: FxHashMap<Fingerprint, usize>,
 }
 
@@ -37,11 +44,28 @@ pub struct KnownFinding {
 struct Report {
     schema: Option<String>,
     findings: Option<Vec<ReportFinding>>,
+    #[serde(default)]
+    listed: Vec<ReportListed>,
 }
 
 #[derive(Debug, Deserialize)]
 struct ReportFinding {
     fingerprint: String,
+    kind: Option<String>,
+    #[serde(default)]
+    places: Vec<ReportPlace>,
+}
+
+/// Another place of a finding.
+#[derive(Debug, Deserialize)]
+struct ReportPlace {
+    fingerprint: String,
+}
+
+/// A finding that is listed in the report on another trace.
+#[derive(Debug, Deserialize)]
+struct ReportListed {
+    fingerprints: Vec<String>,
     kind: Option<String>,
 }
 
@@ -73,21 +97,30 @@ impl Baseline {
                 let reason = "it has no list `findings`".to_owned();
                 return Err(wrong(ReadErrorKind::NotAReport(reason)));
             };
-            for finding in findings {
-                let Some(fingerprint) = Fingerprint::parse(&finding.fingerprint) else {
-                    let found = clipped(&finding.fingerprint);
-                    return Err(wrong(ReadErrorKind::NotAFingerprint(found)));
-                };
-                let word = finding.kind.as_deref();
-                let kind = word.and_then(Kind::named);
-                baseline.add(KnownFinding { fingerprint, kind });
+            let parsed = |text: &String| {
+                let found = || wrong(ReadErrorKind::NotAFingerprint(clipped(text)));
+                Fingerprint::parse(text).ok_or_else(found)
+            };
+            let here = findings.iter().map(|finding| {
+                let others = finding.places.iter().map(|place| &place.fingerprint);
+                let places = [&finding.fingerprint].into_iter().chain(others);
+                (&finding.kind, places.collect::<Vec<_>>())
+            });
+            let elsewhere = report
+                .listed
+                .iter()
+                .map(|listed| (&listed.kind, listed.fingerprints.iter().collect()));
+            for (kind, places) in here.chain(elsewhere) {
+                let kind = kind.as_deref().and_then(Kind::named);
+                let places = places.into_iter().map(parsed).collect::<Result<Vec<_>, _>>()?;
+                baseline.add(kind, &places);
             }
         }
         Ok(baseline)
     }
 
     fn from_list(file: &str, bytes: &[u8]) -> Result<Self, ReadError> {
-        let mut baseline = Self::default();
+        let mut baseline = Self { is_list: true, ..Self::default() };
         for (line, bytes) in lines(bytes) {
             let whole = text(file, line, bytes)?;
             let word = whole.split('#').next().unwrap_or(whole).trim();
@@ -98,15 +131,20 @@ impl Baseline {
                 let kind = ReadErrorKind::NotAFingerprint(clipped(word));
                 return Err(at(file, line, whole, word, kind));
             };
-            baseline.add(KnownFinding { fingerprint, kind: None });
+            baseline.add(None, &[fingerprint]);
         }
         Ok(baseline)
     }
 
-    fn add(&mut self, known: KnownFinding) {
-        let position = self.positions.entry(known.fingerprint).or_insert(self.entries.len());
-        if *position == self.entries.len() {
-            self.entries.push((known, false));
+    /// Adds the finding with these `places`, of which the first is shown.
+    fn add(&mut self, kind: Option<Kind>, places: &[Fingerprint]) {
+        let Some(&fingerprint) = places.first() else { return };
+        let entry = *self.positions.entry(fingerprint).or_insert(self.entries.len());
+        if entry == self.entries.len() {
+            self.entries.push((KnownFinding { fingerprint, kind }, false));
+        }
+        for &place in places {
+            self.positions.entry(place).or_insert(entry);
         }
     }
 
@@ -122,11 +160,20 @@ impl Baseline {
         self.entries.is_empty()
     }
 
-    /// Whether it has the finding `fingerprint`; if so, that one counts as found from now on.
-    pub fn mark_found(&mut self, fingerprint: Fingerprint) -> bool {
-        let Some(&position) = self.positions.get(&fingerprint) else { return false };
-        self.entries[position].1 = true;
-        true
+    /// Which `places` of a fault it has; what they are of counts as found from now on.
+    pub fn mark_found(&mut self, places: impl Iterator<Item = Fingerprint>) -> Vec<bool> {
+        let mut known = Vec::new();
+        for place in places {
+            let entry = self.positions.get(&place).copied();
+            known.push(entry.is_some());
+            if let Some(entry) = entry {
+                self.entries[entry].1 = true;
+            }
+        }
+        if self.is_list && known.contains(&true) {
+            known.fill(true);
+        }
+        known
     }
 
     /// Findings that were not found, of `kinds` or of unknown kind, in the order of the file.
@@ -166,9 +213,36 @@ mod tests {
 
     fn not_found(text: &str, kinds: &[Kind]) -> usize {
         let mut baseline = Baseline::parse("base", text.as_bytes()).unwrap();
-        assert!(baseline.mark_found(Fingerprint::parse(ONE).unwrap()), "{text}");
-        assert!(!baseline.mark_found(Fingerprint::parse("00000000000000cc").unwrap()));
+        assert_eq!(known(&mut baseline, &[ONE]), [true], "{text}");
+        assert_eq!(known(&mut baseline, &["00000000000000cc"]), [false]);
         baseline.not_found(kinds).count()
+    }
+
+    fn known(baseline: &mut Baseline, places: &[&str]) -> Vec<bool> {
+        baseline.mark_found(places.iter().map(|place| Fingerprint::parse(place).unwrap()))
+    }
+
+    #[test]
+    fn a_report_knows_places_and_a_list_knows_faults() {
+        let new = "00000000000000cc";
+        let finding = format!(
+            "{{\"fingerprint\": \"{ONE}\", \"kind\": \"race\", \
+             \"places\": [{{\"fingerprint\": \"{TWO}\"}}]}}"
+        );
+        let report = format!("{{\"schema\": \"reweave/1\", \"findings\": [{finding}]}}");
+        let mut baseline = Baseline::parse("base", report.as_bytes()).unwrap();
+        assert_eq!((baseline.len(), baseline.not_found(&Kind::ALL).count()), (1, 1));
+        assert_eq!(known(&mut baseline, &[new, TWO]), [false, true]);
+        assert_eq!(baseline.not_found(&Kind::ALL).count(), 0);
+        let listed = format!(
+            "{{\"schema\": \"reweave/1\", \"findings\": [], \"listed\": [{{\"trace\": \"a\", \
+             \"kind\": \"race\", \"fingerprints\": [\"{TWO}\"]}}]}}"
+        );
+        let mut baseline = Baseline::parse("base", listed.as_bytes()).unwrap();
+        assert_eq!(known(&mut baseline, &[ONE, TWO]), [false, true]);
+        let mut baseline = Baseline::parse("base", ONE.as_bytes()).unwrap();
+        assert_eq!(known(&mut baseline, &[new, ONE, TWO]), [true, true, true]);
+        assert_eq!(known(&mut baseline, &[new]), [false]);
     }
 
     #[test]

@@ -4,7 +4,8 @@
 //! [`Suppressions`] list tolerated faults in ThreadSanitizer's syntax. A [`Policy`] filters findings
 //! by both and remembers which entries matched, so that stale ones can be reported and removed.
 //!
-//! Findings are never renumbered: those that remain keep the ids of the unfiltered report.
+//! Findings are never renumbered: those that remain keep the ids of the unfiltered report. A fault that is at
+//! several places is filtered place by place: it goes if none is left, and else shows one that is.
 //!
 //! ```
 //! use reweave_policy::Pattern;
@@ -22,7 +23,7 @@ pub use error::{ReadError, ReadErrorKind, nearest};
 pub use pattern::Pattern;
 pub use suppress::{Suppression, Suppressions};
 
-use reweave_analysis::{Kind, Outcome, Truncation};
+use reweave_analysis::{Kind, Outcome, Reported, Truncation};
 use reweave_trace::Trace;
 
 /// What decides which findings count.
@@ -58,22 +59,32 @@ impl Policy {
         outcome: &mut Outcome,
         limit: Option<usize>,
     ) -> Suppressed {
-        let mut is_suppressed = vec![false; outcome.findings.len()];
+        let places = |reported: &Reported| vec![false; 1 + reported.places.len()];
+        let mut is_suppressed: Vec<Vec<bool>> = outcome.findings.iter().map(places).collect();
         for suppressions in &mut self.suppressions {
             let matched = suppressions.matching(trace, &outcome.findings);
-            is_suppressed.iter_mut().zip(matched).for_each(|(one, other)| *one |= other);
+            let flags = is_suppressed.iter_mut().flatten();
+            flags.zip(matched.into_iter().flatten()).for_each(|(one, other)| *one |= other);
         }
         let mut removed = Suppressed::default();
-        let mut flags = is_suppressed.into_iter();
-        outcome.findings.retain(|reported| {
-            let baseline = self.baseline.as_mut();
-            // Asked even of suppressed findings: an entry that was found is not stale.
-            let is_known = baseline.is_some_and(|it| it.mark_found(reported.fingerprint));
-            let is_suppressed = flags.next() == Some(true);
-            removed.suppressed += u64::from(is_suppressed);
-            removed.known += u64::from(is_known && !is_suppressed);
-            !is_known && !is_suppressed
-        });
+        let findings = std::mem::take(&mut outcome.findings).into_iter();
+        outcome.findings = findings
+            .zip(is_suppressed)
+            .filter_map(|(reported, suppressed)| {
+                // Asked even of suppressed findings: an entry that was found is not stale.
+                let known = match &mut self.baseline {
+                    Some(baseline) => baseline.mark_found(reported.fingerprints()),
+                    None => places(&reported),
+                };
+                let is_suppressed = suppressed.iter().all(|&is_so| is_so);
+                let mut set_aside =
+                    suppressed.into_iter().zip(known).map(|(one, other)| one | other);
+                let left = reported.filtered(|_, _| set_aside.next() == Some(false));
+                removed.suppressed += u64::from(is_suppressed);
+                removed.known += u64::from(left.is_none() && !is_suppressed);
+                left
+            })
+            .collect();
         let limit = limit.unwrap_or(usize::MAX).min(outcome.findings.len());
         for cut in outcome.findings.split_off(limit) {
             let analysis = cut.finding.analysis;

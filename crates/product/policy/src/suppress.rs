@@ -2,7 +2,7 @@
 //!
 //! The syntax is ThreadSanitizer's, so existing files work as they are: a line is `kind:pattern`;
 //! blank lines and lines that start with `#` are skipped. A [`Pattern`] is matched against the
-//! functions and source files of the call stack at each event of the finding, the variables and
+//! functions and source files of the call stack at each event of a place of the finding, the variables and
 //! locks, and the module (the executable or shared library) that the event is in. `race_top` looks
 //! only at the innermost call, `called_from_lib` only at the module. `mutex` and `thread` are
 //! ThreadSanitizer's words for `misuse`. `signal` names faults that only ThreadSanitizer reports; it is
@@ -13,7 +13,7 @@
 //!
 //! Each distinct name is matched against the patterns once, however many findings have it.
 
-use reweave_analysis::{Kind, Reported};
+use reweave_analysis::{Finding, Fingerprint, Kind, Reported};
 use reweave_base::FxHashMap;
 use reweave_trace::{Calls, EventId, Frame, Place, Trace};
 
@@ -124,18 +124,27 @@ impl Suppressions {
         self.entries.is_empty()
     }
 
-    /// For each of `findings`, made of `trace`, whether a suppression matches it. Every entry that
-    /// matches counts as used from now on.
-    pub fn matching(&mut self, trace: &Trace, findings: &[Reported]) -> Vec<bool> {
+    /// For each place of each of `findings`, made of `trace`, whether a suppression matches it. Every entry
+    /// that matches counts as used from now on.
+    pub fn matching(&mut self, trace: &Trace, findings: &[Reported]) -> Vec<Vec<bool>> {
         let mut cache = MatchCache::default();
-        let is_matched = |reported| {
-            let matched = matching_entries(&self.entries, &mut cache, trace, reported);
-            for &at in &matched {
-                self.entries[at as usize].is_used = true;
+        let entries = &mut self.entries;
+        let use_all = |matched: &[u32], entries: &mut Vec<Entry>| {
+            for &at in matched {
+                entries[at as usize].is_used = true;
             }
             !matched.is_empty()
         };
-        findings.iter().map(is_matched).collect()
+        let of_places = |reported: &Reported| {
+            // Whoever names a fault means all of it.
+            let is_named = use_all(&naming_entries(entries, reported.fingerprints()), entries);
+            let is_matched = |finding: &Finding| {
+                let matched = matching_entries(entries, &mut cache, trace, finding);
+                use_all(&matched, entries) || is_named
+            };
+            reported.findings().map(is_matched).collect()
+        };
+        findings.iter().map(of_places).collect()
     }
 
     /// Suppressions that matched nothing, though `kinds` of faults were searched.
@@ -163,14 +172,27 @@ fn unknown_kind(name: &str) -> ReadErrorKind {
 /// For each name seen so far, the positions of the entries whose patterns match it.
 type MatchCache = FxHashMap<Box<str>, Vec<u32>>;
 
-/// The positions of the entries that suppress `reported`.
+/// The positions of the entries that name a fault which is called any of `names`.
+fn naming_entries(entries: &[Entry], names: impl Iterator<Item = Fingerprint>) -> Vec<u32> {
+    // Without such an entry the names, which may be many, need not be spelled.
+    if entries.iter().all(|entry| entry.target != Target::Fingerprint) {
+        return Vec::new();
+    }
+    let names: Vec<String> = names.map(|name| name.to_string()).collect();
+    let is_named = |entry: &Entry| names.iter().any(|name| entry.pattern.matches(name));
+    let named = (0..).zip(entries);
+    let named = named.filter(|(_, it)| it.target == Target::Fingerprint && is_named(it));
+    named.map(|(at, _)| at).collect()
+}
+
+/// The positions of the entries that suppress `finding` by a name that belongs to it.
 fn matching_entries(
     entries: &[Entry],
     cache: &mut MatchCache,
     trace: &Trace,
-    reported: &Reported,
+    finding: &Finding,
 ) -> Vec<u32> {
-    let kind = reported.finding.kind;
+    let kind = finding.kind;
     let mut matched = Vec::new();
     let mut visit = |name: &str, role: Role| {
         if !cache.contains_key(name) {
@@ -180,11 +202,10 @@ fn matching_entries(
         let positions = cache[name].iter().copied();
         matched.extend(positions.filter(|&at| role.applies(entries[at as usize].target, kind)));
     };
-    visit(&reported.fingerprint.to_string(), Role::Fingerprint);
-    if let Some(state) = reported.finding.detail.state() {
+    if let Some(state) = finding.detail.state() {
         visit(&state.predicate, Role::Object);
     }
-    for &event in &reported.finding.events {
+    for &event in &finding.events {
         each_name(trace, event, &mut visit);
     }
     matched.sort_unstable();
@@ -203,18 +224,16 @@ enum Role {
     Object,
     /// The executable or shared library that an event is in.
     Module,
-    /// The finding itself.
-    Fingerprint,
 }
 
 impl Role {
     /// Whether a suppression of `target` looks at such names in findings of `kind`.
     fn applies(self, target: Target, kind: Kind) -> bool {
         match target {
-            Target::Of(of) => of == kind && self != Self::Fingerprint,
+            Target::Of(of) => of == kind,
             Target::RaceTop => kind == Kind::Race && self == Self::Top,
             Target::CalledFromLib => self == Self::Module,
-            Target::Fingerprint => self == Self::Fingerprint,
+            Target::Fingerprint => false,
         }
     }
 }

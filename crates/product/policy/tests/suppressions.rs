@@ -55,7 +55,7 @@ fn bank() -> (Trace, Vec<Reported>) {
             detail: Detail::None,
         };
         let fingerprint = Fingerprint::new(&trace, &finding);
-        Reported { id: id.to_owned(), fingerprint, finding }
+        Reported::new(id.to_owned(), fingerprint, finding)
     };
     let findings =
         vec![reported("D1", Kind::Deadlock, &[one, other]), reported("R1", Kind::Race, &race)];
@@ -70,7 +70,7 @@ fn check(text: &str, expected: Expect) {
     for line in text.lines() {
         let mut suppressions = Suppressions::parse("s", line.as_bytes()).expect("it is one");
         let matched = suppressions.matching(&trace, &findings);
-        let out = findings.iter().zip(matched).filter(|(_, is_out)| *is_out);
+        let out = findings.iter().zip(matched).filter(|(_, is_out)| is_out[0]);
         let ids: Vec<&str> = out.map(|(reported, _)| reported.id.as_str()).collect();
         assert_eq!(ids.is_empty(), suppressions.unused(&Kind::ALL).count() == 1, "{line}");
         let out = if ids.is_empty() { "nothing".to_owned() } else { ids.join(" ") };
@@ -128,7 +128,78 @@ fn a_fingerprint_names_one_finding() {
     for text in [fingerprint.clone(), fingerprint.to_uppercase(), fingerprint[..8].to_owned()] {
         let line = format!("fingerprint:{text}");
         let mut suppressions = Suppressions::parse("s", line.as_bytes()).unwrap();
-        assert_eq!(suppressions.matching(&trace, &findings), [false, true], "{line}");
+        assert_eq!(suppressions.matching(&trace, &findings), [[false], [true]], "{line}");
+    }
+}
+
+/// A race that is at two places: at the second, `main` holds nothing.
+fn race_at_two_places() -> (Trace, Vec<Reported>) {
+    let (trace, mut findings) = bank();
+    let mut race = findings.remove(1);
+    let place = findings.remove(0).finding;
+    let place = Finding { kind: Kind::Race, ..place };
+    race.places.push((Fingerprint::new(&trace, &place), place));
+    (trace, vec![race])
+}
+
+#[test]
+fn a_fault_goes_when_all_its_places_do_and_else_shows_one_that_is_left() {
+    let check = |lines: &str, shown: Option<usize>, left: usize, is_used: bool| {
+        let (trace, findings) = race_at_two_places();
+        let places: Vec<Finding> = findings[0].findings().cloned().collect();
+        let suppressions = Suppressions::parse("s", lines.as_bytes()).expect("they are some");
+        let mut policy = Policy { baseline: None, suppressions: vec![suppressions] };
+        let mut outcome = Outcome { findings, ..Outcome::default() };
+        let removed = policy.filter(&trace, &mut outcome, None);
+        let found = outcome.findings.first();
+        assert_eq!(found.map(|it| &it.finding), shown.map(|at| &places[at]), "{lines}");
+        assert_eq!(found.map_or(0, |it| it.findings().count()), left, "{lines}");
+        assert_eq!(removed.suppressed, u64::from(left == 0), "{lines}");
+        assert_eq!(policy.unused(&Kind::ALL).count() == 0, is_used, "{lines}");
+    };
+    check("race:nowhere", Some(0), 2, false);
+    check("race:hits", Some(1), 1, true);
+    check("race:books", Some(0), 1, true);
+    check("race:hits\nrace:books", None, 0, true);
+    // Whoever names a fault means all of it, by whichever place.
+    let (_, findings) = race_at_two_places();
+    for name in findings[0].fingerprints() {
+        check(&format!("fingerprint:{name}"), None, 0, true);
+    }
+}
+
+#[test]
+fn a_new_place_of_a_known_fault_is_new() {
+    let (trace, findings) = race_at_two_places();
+    let names: Vec<String> = findings[0].fingerprints().map(|it| it.to_string()).collect();
+    let report = |names: &[String]| {
+        let places = names[1..].iter().map(|name| format!("{{\"fingerprint\": \"{name}\"}}"));
+        format!(
+            "{{\"schema\": \"reweave/1\", \"findings\": [{{\"fingerprint\": \"{}\", \
+             \"kind\": \"race\", \"places\": [{}]}}]}}",
+            names[0],
+            places.collect::<Vec<_>>().join(", ")
+        )
+    };
+    let mut turned = names.clone();
+    turned.rotate_left(1);
+    for (text, shown) in [
+        (report(&names), None),
+        (report(&turned), None),
+        (report(&names[..1]), Some(1)),
+        (report(&names[1..]), Some(0)),
+        (names[1].clone(), None),
+    ] {
+        let baseline = Baseline::parse("known", text.as_bytes()).expect("it is one");
+        let mut policy = Policy { baseline: Some(baseline), suppressions: Vec::new() };
+        let mut outcome = Outcome { findings: findings.clone(), ..Outcome::default() };
+        let removed = policy.filter(&trace, &mut outcome, None);
+        let left: Vec<String> =
+            outcome.findings.iter().map(|it| it.fingerprint.to_string()).collect();
+        let expected: Vec<String> = shown.map(|at| names[at].clone()).into_iter().collect();
+        assert_eq!(left, expected, "{text}");
+        assert_eq!(removed.known, u64::from(shown.is_none()));
+        assert_eq!(policy.not_found(&Kind::ALL).count(), 0);
     }
 }
 

@@ -204,7 +204,8 @@ fn write_text(
     let Examined { path, trace, .. } = examined;
     let reported = explanation.reported;
     writeln!(out, "{BOLD}{}{BOLD:#}: {}\n", shown(title(path)), size(trace))?;
-    text::head(out, examined, reported, &mut ReportState::new(trace, CODE_AROUND))?;
+    let mut state = ReportState::new(trace, CODE_AROUND).with_places();
+    text::head(out, examined, reported, &mut state)?;
     for section in &explanation.sections {
         write_section(out, section.heading, &section.paragraphs, section.is_list)?;
     }

@@ -5,6 +5,7 @@
 use reweave_analysis::{Detail, Finding, Guarantee, Kind, Proof, Reported, Settings};
 use reweave_trace::{After, EventId, Goal, ObjectOp, Op, Trace};
 
+use crate::places::counted_places;
 use crate::rerun::confirm_line;
 use crate::schedule::{observed, sees};
 use crate::shown::is_hidden;
@@ -77,8 +78,9 @@ pub fn heading(proof: &Proof) -> &'static str {
     }
 }
 
-/// How many instances a finding has; none if it is the only one.
-pub fn instances_note(finding: &Finding) -> Option<String> {
+/// How many instances a fault has, and at how many places; none if it is the only one.
+pub fn instances_note(reported: &Reported) -> Option<String> {
+    let finding = &reported.finding;
     let things = match (&finding.detail, finding.kind) {
         // What a read then sees may be yet another write.
         (Detail::Nondeterminism(_), _) => "pairs of a read here and an interfering write",
@@ -86,7 +88,15 @@ pub fn instances_note(finding: &Finding) -> Option<String> {
         (Detail::None | Detail::MemoryOrders(_), Kind::Race) => "pairs at these locations",
         (Detail::None | Detail::MemoryOrders(_), _) => "instances at these locations",
     };
-    (finding.count > 1).then(|| format!("{} {things}; one shown", finding.count))
+    let count = reported.count();
+    let places = reported.places.len() as u64;
+    if places == 0 {
+        return (count > 1).then(|| format!("{count} {things}; one shown"));
+    }
+    let things = if finding.kind == Kind::Race { "pair" } else { "instance" };
+    let instances =
+        if count > 1 + places { counted(count, things) } else { "One fault".to_owned() };
+    Some(format!("{instances} at {}; one shown", counted_places(finding.kind, 1 + places)))
 }
 
 /// How bad a finding is, the worst first.

@@ -12,8 +12,9 @@ use std::io::{self, Write};
 
 use reweave_analysis::{Finding, Reported};
 
-use crate::finding::{Level, known_locations, main_event_first};
+use crate::finding::{Level, instances_note, known_locations, main_event_first};
 use crate::left_out::accounts;
+use crate::places::traces_note;
 use crate::shown::{clipped, markup, prose, shown};
 use crate::site::Site;
 use crate::sources::{Place, Sources};
@@ -111,7 +112,7 @@ fn sites<'t>(examined: &Examined<'t>, finding: &Finding) -> Vec<Site<'t>> {
 }
 
 fn annotation(out: &mut dyn Write, examined: &Examined<'_>, reported: &Reported) -> io::Result<()> {
-    let Reported { id, fingerprint, finding } = reported;
+    let Reported { id, fingerprint, finding, .. } = reported;
     let sites = sites(examined, finding);
     let is_error = Level::new(examined, finding) == Level::Error;
     let command = if is_error { "error" } else { "warning" };
@@ -120,6 +121,10 @@ fn annotation(out: &mut dyn Write, examined: &Examined<'_>, reported: &Reported)
     let mut message = shown(&finding.message).into_owned();
     for site in &sites {
         message += &format!("\n{}", shown(&line(site)));
+    }
+    let notes = [instances_note(reported).filter(|_| !reported.places.is_empty())];
+    for note in notes.into_iter().chain([traces_note(reported)]).flatten() {
+        message += &format!("\n{}", shown(&note));
     }
     message += &format!("\n{}", finding.guarantee().meaning());
     message += &format!("\n{} {fingerprint}", finding.analysis);

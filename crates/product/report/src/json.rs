@@ -10,8 +10,8 @@ use std::num::NonZeroU32;
 use std::time::Duration;
 
 use reweave_analysis::{
-    Alternative, Counter, Coverage, GlobalState, Nondeterminism, Proof, Reported, Settings,
-    WitnessList, WitnessVerdict,
+    Alternative, Counter, Coverage, Finding, Fingerprint, GlobalState, Listed, Nondeterminism,
+    Proof, Reported, Settings, WitnessList, WitnessVerdict,
 };
 use reweave_trace::views::Mode;
 use reweave_trace::{EventId, RunStart, Trace};
@@ -79,6 +79,18 @@ struct Findings<'a> {
 impl Serialize for Findings<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_seq(self.all.iter().map(|reported| entry(&self.examined, reported)))
+    }
+}
+
+/// The other places of a fault, each made as it is written.
+struct Places<'a> {
+    trace: &'a Trace,
+    all: &'a [(Fingerprint, Finding)],
+}
+
+impl Serialize for Places<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.all.iter().map(|place| place_entry(self.trace, place)))
     }
 }
 
@@ -195,6 +207,7 @@ fn report<'a>(
         settings?: SettingsEntry::new(&outcome.settings),
         set_aside?: (known + suppressed > 0).then_some(set_aside),
         findings: Findings { examined: *examined, all: findings },
+        listed?: unless_empty(outcome.listed.iter().map(listed_entry).collect()),
         unshown: outcome.unshown_count(),
         untried: untried(outcome),
         coverage: outcome.coverage.iter().map(coverage_entry).collect::<Vec<_>>(),
@@ -283,7 +296,7 @@ fn start_entry(start: &RunStart) -> impl Serialize + use<> {
 }
 
 fn entry<'a>(examined: &Examined<'a>, reported: &'a Reported) -> impl Serialize + use<'a> {
-    let Reported { id, fingerprint, finding } = reported;
+    let Reported { id, fingerprint, finding, places, traces } = reported;
     let trace = examined.trace;
     object! {
         id: id,
@@ -294,11 +307,45 @@ fn entry<'a>(examined: &Examined<'a>, reported: &'a Reported) -> impl Serialize 
         events: numbers(&finding.events),
         message: &finding.message,
         count: finding.count,
+        total?: (!places.is_empty()).then(|| reported.count()),
         ..reading: finding.detail.nondeterminism().map(|detail| reading_entry(trace, detail)),
         ..state: finding.detail.state().map(|state| state_entry(trace, state)),
         sites: finding.events.iter().map(|&event| site_entry(trace, event)).collect::<Vec<_>>(),
         witness?: finding.evidence.proof().map(|proof| witness_entry(trace, proof)),
+        places?: (!places.is_empty()).then_some(Places { trace, all: places }),
+        traces?: (!traces.is_empty()).then_some(traces),
         ..replayed: examined.replayed(id),
+    }
+}
+
+/// A place of a fault besides the one that is shown.
+fn place_entry<'a>(
+    trace: &'a Trace,
+    (fingerprint, finding): &'a (Fingerprint, Finding),
+) -> impl Serialize + use<'a> {
+    object! {
+        fingerprint: fingerprint.to_string(),
+        analysis: finding.analysis,
+        guarantee: finding.guarantee().as_str(),
+        events: numbers(&finding.events),
+        message: &finding.message,
+        count: finding.count,
+        sites: finding.events.iter().map(|&event| site_entry(trace, event)).collect::<Vec<_>>(),
+    }
+}
+
+/// A fault that is listed with another trace.
+fn listed_entry(listed: &Listed) -> impl Serialize + use<> {
+    let mut fingerprints: Vec<String> =
+        listed.fault.fingerprints().map(|it| it.to_string()).collect();
+    fingerprints.sort_unstable();
+    fingerprints.dedup();
+    object! {
+        trace: listed.trace.clone(),
+        id: listed.id.clone(),
+        kind: listed.fault.finding.kind.as_str(),
+        own: listed.fault.id.clone(),
+        fingerprints: fingerprints,
     }
 }
 

@@ -76,7 +76,9 @@ fn is_failing(examined: &Examined<'_>, reported: &Reported) -> bool {
 
 /// Whether the analysis of `coverage` found nothing.
 fn is_silent(outcome: &Outcome, coverage: &Coverage) -> bool {
-    outcome.findings.iter().all(|reported| reported.finding.analysis != coverage.analysis)
+    let listed = outcome.listed.iter().map(|listed| &listed.fault);
+    let mut found = outcome.findings.iter().chain(listed);
+    found.all(|reported| reported.finding.analysis != coverage.analysis)
 }
 
 fn suite(

@@ -26,7 +26,7 @@
 //!
 //! Modules by what they hold: `text`, `json`, `html`, `sarif`, `junit`, `csv`, `github`, `chrome`, `stats` and
 //! `explain` are formats; `finding`, `site`, `schedule`, `relevance`, `slice`, `state`, `alternatives`, `legend`,
-//! `left_out`, `sources`, `confirmation` and `rerun` are what several of them say.
+//! `left_out`, `places`, `sources`, `confirmation` and `rerun` are what several of them say.
 
 #![allow(unreachable_pub, reason = "no module is public: `pub` means that another module uses it")]
 
@@ -44,6 +44,7 @@ mod json;
 mod junit;
 mod left_out;
 mod legend;
+mod places;
 mod relevance;
 mod rerun;
 mod sarif;

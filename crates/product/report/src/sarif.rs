@@ -22,6 +22,7 @@ use crate::confirmation::Replayed;
 use crate::finding::{Level, heading, instances_note, main_event_first};
 use crate::json::{compact, unless_empty, write_json};
 use crate::left_out::accounts;
+use crate::places::{listed_note, traces_note};
 use crate::schedule::{Extent, Label, Row, Table, steps_count};
 use crate::shown::shown;
 use crate::site::{Site, is_of_library};
@@ -184,6 +185,9 @@ fn notifications(examined: &[Examined<'_>], total: usize) -> Vec<Value> {
                 say("note", &format!("{name}: {analysis}: {sentence}"));
             }
         }
+        if let Some(sentence) = listed_note(one.outcome) {
+            say("note", &format!("{name}: {sentence}"));
+        }
         if let Some(sentence) = one.set_aside.sentence() {
             say("note", &format!("{name}: {sentence}"));
         }
@@ -220,7 +224,7 @@ impl Serialize for Results<'_> {
 }
 
 fn result(examined: &Examined<'_>, reported: &Reported, extent: Option<Extent>) -> Value {
-    let Reported { id, fingerprint, finding } = reported;
+    let Reported { id, fingerprint, finding, .. } = reported;
     let Examined { path, trace, sources, .. } = *examined;
     let events = main_event_first(trace, finding, SITES_MAX);
     let sites: Vec<Site<'_>> = events.into_iter().map(|event| Site::new(trace, event)).collect();
@@ -232,6 +236,7 @@ fn result(examined: &Examined<'_>, reported: &Reported, extent: Option<Extent>) 
         sites.iter().map(|site| location(sources, site, Some(path), Some(&said(site)))).collect();
     // Scanners show a result at one line; the others are its related locations.
     let mut related = locations.split_off(locations.len().min(1));
+    related.extend(places(examined, reported));
     for (id, location) in (1..).zip(&mut related) {
         location["id"] = json!(id);
     }
@@ -246,11 +251,11 @@ fn result(examined: &Examined<'_>, reported: &Reported, extent: Option<Extent>) 
         "ruleId": finding.kind.as_str(),
         "ruleIndex": rule_index(finding.kind),
         "level": level,
-        "message": text(&message(finding)),
+        "message": text(&message(reported)),
         "locations": locations,
         "relatedLocations": unless_empty(related),
         "partialFingerprints": { "reweave/v1": fingerprint.to_string() },
-        "occurrenceCount": finding.count,
+        "occurrenceCount": reported.count(),
         "stacks": unless_empty(sites.iter().filter_map(|site| stack(sources, site)).collect()),
         "codeFlows": flow.map(|flow| [flow]),
         "properties": compact(json!({
@@ -264,11 +269,29 @@ fn result(examined: &Examined<'_>, reported: &Reported, extent: Option<Extent>) 
     }))
 }
 
+/// The lines at which else the fault is, each once, with what happens there.
+fn places(examined: &Examined<'_>, reported: &Reported) -> Vec<Value> {
+    let trace = examined.trace;
+    let mut said: FxHashSet<&str> = reported.finding.locations(trace).into_iter().collect();
+    let events = reported.places.iter().flat_map(|(_, place)| &place.events);
+    let sites = events.map(|&event| Site::new(trace, event));
+    let new = sites.filter(|site| said.insert(site.location)).take(SITES_MAX);
+    let described = |site: Site<'_>| {
+        let what = format!("also here: {}: `{}`, {}", site.thread, site.op, site.holding());
+        location(&site, Some(examined.path), Some(&shown(&what)))
+    };
+    new.map(described).collect()
+}
+
 /// What is wrong, how often, and how far to rely on it.
-fn message(finding: &Finding) -> String {
+fn message(reported: &Reported) -> String {
+    let finding = &reported.finding;
     let mut text = format!("{}.", shown(finding.message.trim_end_matches('.')));
-    if let Some(note) = instances_note(finding) {
+    if let Some(note) = instances_note(reported) {
         text += &format!(" {note}.");
+    }
+    if let Some(note) = traces_note(reported) {
+        text += &format!(" {}", shown(&note));
     }
     text + " " + finding.guarantee().meaning()
 }

@@ -13,6 +13,7 @@ use crate::finding::{
 };
 use crate::left_out::{accounts, counters};
 use crate::legend::Legend;
+use crate::places::{ALL_PLACES_MAX, PLACES_MAX, Places, listed_note, traces_note};
 use crate::rerun::record_line;
 use crate::schedule::{Extent, Row, Table};
 use crate::shown::{LINE_MAX, clipped, shown, wrapped};
@@ -101,7 +102,8 @@ pub fn closing(out: &mut dyn Write, examined: &Examined<'_>) -> io::Result<()> {
     let outcome = examined.outcome;
     match outcome.findings.first() {
         Some(first) => write_next(out, examined, first)?,
-        None => write_other_runs(out, examined)?,
+        None if outcome.listed.is_empty() => write_other_runs(out, examined)?,
+        None => {}
     }
     for (coverage, left_out) in accounts(outcome) {
         coverage_line(out, coverage)?;
@@ -110,6 +112,9 @@ pub fn closing(out: &mut dyn Write, examined: &Examined<'_>) -> io::Result<()> {
         }
     }
     writeln!(out, "{BOLD}{}{BOLD:#}", summary(outcome))?;
+    if let Some(note) = listed_note(outcome) {
+        writeln!(out, "{}", shown(&note))?;
+    }
     match examined.set_aside.sentence() {
         Some(sentence) => writeln!(out, "{sentence}"),
         None => Ok(()),
@@ -157,12 +162,19 @@ pub struct ReportState<'t> {
     legend: Legend<'t>,
     said: Said,
     around: u32,
+    places_max: usize,
 }
 
 impl<'t> ReportState<'t> {
     /// Nothing was said yet of `trace`; code is shown with up to `around` lines on each side.
     pub fn new(trace: &'t Trace, around: u32) -> Self {
-        Self { legend: Legend::new(trace), said: Said::default(), around }
+        let (legend, said) = (Legend::new(trace), Said::default());
+        Self { legend, said, around, places_max: PLACES_MAX }
+    }
+
+    /// The same, where the other places of a fault have room.
+    pub fn with_places(self) -> Self {
+        Self { places_max: ALL_PLACES_MAX, ..self }
     }
 }
 
@@ -180,14 +192,15 @@ pub fn size(trace: &Trace) -> String {
 /// A finding in a line: its id, where, on what, and for how many it stands.
 fn finding_line(out: &mut dyn Write, trace: &Trace, reported: &Reported) -> io::Result<()> {
     let Reported { id, finding, .. } = reported;
+    let count = reported.count();
     let state_line = || finding.detail.state().map(global_state::line);
     let line = reading_line(trace, finding).or_else(state_line);
     let line = line.unwrap_or_else(|| sites_line(trace, finding));
-    writeln!(out, "{BAD}{id:<6}{BAD:#} {line}, count {}", finding.count)
+    writeln!(out, "{BAD}{id:<6}{BAD:#} {line}, count {count}")
 }
 
 /// What the events at fault do, and where.
-fn sites_line(trace: &Trace, finding: &Finding) -> String {
+pub fn sites_line(trace: &Trace, finding: &Finding) -> String {
     let sites = || finding.events.iter().map(|&event| Site::new(trace, event));
     let mut places: Vec<String> =
         sites().map(|site| brief_place(site.location)).filter(|it| !it.is_empty()).collect();
@@ -241,7 +254,7 @@ pub fn head(
     state: &mut ReportState<'_>,
 ) -> io::Result<()> {
     let trace = examined.trace;
-    let Reported { id, fingerprint, finding } = reported;
+    let Reported { id, fingerprint, finding, .. } = reported;
     let (kind, guarantee) = (finding.kind, finding.guarantee());
     let sure = match guarantee {
         Guarantee::Observed | Guarantee::Witnessed | Guarantee::Decided => GOOD,
@@ -260,10 +273,30 @@ pub fn head(
     if let Some(choices) = Choices::new(trace, finding) {
         write_choices(out, &choices)?;
     }
-    if let Some(note) = instances_note(finding) {
+    // The list of places says as much, unless there are several instances at one.
+    let is_said = !reported.places.is_empty() && reported.findings().all(|it| it.count == 1);
+    if let Some(note) = instances_note(reported).filter(|_| !is_said) {
         writeln!(out, "  {note}")?;
     }
+    if let Some(places) = Places::new(trace, reported, state.places_max) {
+        write_places(out, &places)?;
+    }
+    if let Some(note) = traces_note(reported) {
+        writeln!(out, "  {}", shown(&note))?;
+    }
     Ok(())
+}
+
+/// Writes where else a fault is.
+fn write_places(out: &mut dyn Write, places: &Places) -> io::Result<()> {
+    writeln!(out, "  {}", places.heading)?;
+    for line in &places.lines {
+        writeln!(out, "    {line}")?;
+    }
+    match places.unlisted_note() {
+        Some(note) => writeln!(out, "    {DIM}{note}{DIM:#}"),
+        None => Ok(()),
+    }
 }
 
 /// Writes the events at fault, each with what its thread holds, who called it and the code there;
@@ -476,7 +509,8 @@ pub fn summary(outcome: &Outcome) -> String {
     });
     let kinds: Vec<String> = kinds.collect();
     let mut line = match outcome.findings.len() {
-        0 => "nothing found".to_owned(),
+        0 if outcome.listed.is_empty() => "nothing found".to_owned(),
+        0 => "nothing else found".to_owned(),
         count => format!("{} ({})", counted(count as u64, "finding"), kinds.join(", ")),
     };
     if !outcome.is_complete() {

@@ -23,7 +23,7 @@ fn an_explanation_of_a_race_says_what_hid_it() {
     expect![[r#"
         run.std: 6 events, 2 threads, 1 lock, 1 variable
 
-        R1 race  witnessed  races.exact d572d2b156e8b1c2
+        R1 race  witnessed  races.exact 979926554b1f30f6
           `w(x)` at location 2 and `w(x)` at location 6 can happen at the same time
             event 2, T1: w(x) at location 2, holding m
             event 6, T2: w(x) at location 6, holding no lock

@@ -125,7 +125,7 @@ fn one_finding_and_what_came_of_it_can_be_told_alone() {
     expect![[r#"
         run.std: 4 events, 2 threads, 0 locks, 2 variables
 
-        R1 race  witnessed  races.exact 87cb9f53d4f565ec
+        R1 race  witnessed  races.exact aaff632a90290b3e
           `w(x)` at a.c:1 and `w(x)` at b.c:9 can happen at the same time
             event 1, T1: w(x) at a.c:1, holding no lock
             event 2, T2: w(x) at b.c:9, holding no lock

@@ -90,7 +90,7 @@ fn total(trace: &Trace, others: Vec<Alternative>) -> Finding {
 
 fn reported(trace: &Trace, finding: Finding) -> Reported {
     let fingerprint = Fingerprint::new(trace, &finding);
-    Reported { id: "N1".to_owned(), fingerprint, finding }
+    Reported::new("N1".to_owned(), fingerprint, finding)
 }
 
 fn outcome(trace: &Trace, finding: Finding) -> Outcome {
@@ -140,7 +140,7 @@ fn text_lists_what_a_read_can_see_and_marks_what_no_race_detector_tells_of() {
     expect![[r#"
         run.std: 9 events, 3 threads, 1 lock, 1 variable
 
-        N1 nondeterminism  witnessed  determinism.strict 336e28d91b9fffca
+        N1 nondeterminism  witnessed  determinism.strict 3c57fcde7d4b8a24
           it can see something else
             event 2, T1: w(total) at location 2, holding m
             event 8, T3: r(total) at location 8, holding m
@@ -258,7 +258,7 @@ fn what_is_read_at_the_end_of_the_run_comes_after_all_events() {
     expect![[r#"
         run.std: 6 events, 3 threads, 1 lock, 1 variable
 
-        N1 nondeterminism  witnessed  determinism.strict d7da7d20e24751d5
+        N1 nondeterminism  witnessed  determinism.strict 28808643dffeb8be
           it can see something else
             event 2, T1: w(total) at location 2, holding m
           `total` ended with what event 5 wrote, value 7; it can end with this instead:
@@ -326,7 +326,7 @@ fn what_no_schedule_shows_is_not_said_to_be_seen() {
     expect![[r#"
         run.std: 9 events, 3 threads, 1 lock, 1 variable
 
-        N1 nondeterminism  unordered  determinism.strict 336e28d91b9fffca
+        N1 nondeterminism  unordered  determinism.strict 3c57fcde7d4b8a24
           it can see something else
             event 2, T1: w(total) at location 2, holding m
             event 8, T3: r(total) at location 8, holding m
@@ -411,7 +411,7 @@ fn an_explanation_shows_what_a_read_sees_in_either_order() {
     expect![[r#"
         run.std: 9 events, 3 threads, 1 lock, 1 variable
 
-        N1 nondeterminism  witnessed  determinism.strict 336e28d91b9fffca
+        N1 nondeterminism  witnessed  determinism.strict 3c57fcde7d4b8a24
           it can see something else
             event 2, T1: w(total) at location 2, holding m
             event 8, T3: r(total) at location 8, holding m

@@ -335,8 +335,8 @@ fn junit_has_a_failed_test_a_finding_and_a_passed_one_an_analysis_that_finds_not
         <?xml version="1.0" encoding="UTF-8"?>
         <testsuites name="reweave" tests="7" failures="1" errors="0" skipped="1">
           <testsuite name="a.std" tests="4" failures="1" errors="0" skipped="0">
-            <testcase classname="races.exact" name="race at /usr/include/b.h:9 and src/a b.c:2:7 (0ef17b28e7df3fda)" file="src/a b.c" line="2" time="0">
-              <failure type="race" message="R1 race (witnessed): `w(x)` at src/a b.c:2:7 and `w(x)` at /usr/include/b.h:9 can happen at the same time">R1 race  witnessed  races.exact 0ef17b28e7df3fda
+            <testcase classname="races.exact" name="race at /usr/include/b.h:9 and src/a b.c:2:7 (7f2f3f1b6d7ce945)" file="src/a b.c" line="2" time="0">
+              <failure type="race" message="R1 race (witnessed): `w(x)` at src/a b.c:2:7 and `w(x)` at /usr/include/b.h:9 can happen at the same time">R1 race  witnessed  races.exact 7f2f3f1b6d7ce945
           `w(x)` at src/a b.c:2:7 and `w(x)` at /usr/include/b.h:9 can happen at the same time
             event 2, T1: w(x) at src/a b.c:2:7, holding m (acquired at line 1)
             event 4, T2: w(x) at /usr/include/b.h:9, holding no lock
@@ -389,7 +389,7 @@ fn annotations_show_a_race_at_both_its_lines() {
     let report =
         |report: Report| bytes(|out| report(out, &[Examined::new("a.std", &trace, &found)]));
     expect![[r#"
-        ::error file=src/a b.c,line=2,col=7,title=race (R1%2C witnessed)::`w(x)` at src/a b.c:2:7 and `w(x)` at /usr/include/b.h:9 can happen at the same time%0Aevent 2, T1: w(x) at src/a b.c:2:7, holding m%0Aevent 4, T2: w(x) at /usr/include/b.h:9, holding no lock%0AThe independent checker accepted the schedule.%0Araces.exact 0ef17b28e7df3fda
+        ::error file=src/a b.c,line=2,col=7,title=race (R1%2C witnessed)::`w(x)` at src/a b.c:2:7 and `w(x)` at /usr/include/b.h:9 can happen at the same time%0Aevent 2, T1: w(x) at src/a b.c:2:7, holding m%0Aevent 4, T2: w(x) at /usr/include/b.h:9, holding no lock%0AThe independent checker accepted the schedule.%0Araces.exact 7f2f3f1b6d7ce945
         ::notice file=/usr/include/b.h,line=9,title=race (R1%2C the other side)::event 4, T2: w(x) at /usr/include/b.h:9, holding no lock%0Awith event 2, T1: w(x) at src/a b.c:2:7, holding m
         reweave: a.std: 1 finding (race 1)
     "#]].assert_eq(&report(reweave_report::github));

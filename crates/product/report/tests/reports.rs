@@ -50,7 +50,7 @@ fn text_says_what_where_and_how_it_comes_about() {
         &expect![[r#"
             run.std: 5 events, 2 threads, 1 lock, 1 variable
 
-            R1 race  witnessed  races.hb 3b38c3418137b867
+            R1 race  witnessed  races.hb a26b94e9d791458e
               `w(x)` at a.c:2 and `w(x)` at b.c:9 can happen at the same time
                 event 2, T1: w(x) at a.c:2, holding m (acquired at line 1)
                 event 4, T2: w(x) at b.c:9, holding no lock
@@ -82,7 +82,7 @@ fn what_rests_on_reads_of_unknown_writers_is_labelled_and_left_out_unless_asked_
     let label = "It depends on 1 read whose writer was not recorded.";
     let text = rendered(&trace, true, reweave_report::text);
     expect![[r#"
-        R2 race  unordered  races.hb e6ce78b597c71615
+        R2 race  unordered  races.hb 6d34591ffe74369e
           `w(x)` at location 2 and `w(x)` at location 4 can happen at the same time in a schedule that depends on reads with an unknown writer
             event 2, T1: w(x) at location 2, holding no lock
             event 4, T2: w(x) at location 4, holding no lock
@@ -118,7 +118,7 @@ fn a_long_witness_shows_the_last_steps_of_each_racing_thread() {
     lines += "T1|w(x)|40\nT2|r(x)|41\n";
     let text = rendered(&reweave_testkit::std(&lines), false, reweave_report::text);
     expect![[r#"
-        R1 race  witnessed  races.hb 4a2f5046fbd62db6
+        R1 race  witnessed  races.hb 98d30b2d42f26afc
           `w(x)` at location 40 and `r(x)` at location 41 can happen at the same time
             event 21, T1: w(x) at location 40, holding no lock
             event 22, T2: r(x) at location 41, holding no lock
@@ -326,7 +326,7 @@ fn a_deadlock_shows_who_holds_what_and_where_each_waits() {
     expect![[r#"
         run.std: 8 events, 2 threads, 2 locks, 0 variables
 
-        D1 deadlock  witnessed  deadlocks.exact 3c146956969dd075
+        D1 deadlock  witnessed  deadlocks.exact 4636d016a4f237e8
           T1 holds `a` and waits for `b` at a.c:2, T2 holds `b` and waits for `a` at b.c:2
             event 2, T1: acq(b) at a.c:2, holding a (acquired at line 1)
             event 6, T2: acq(a) at b.c:2, holding b (acquired at line 1)
@@ -376,7 +376,7 @@ fn a_block_that_can_be_spoiled_is_shown_with_the_events_at_fault_marked() {
     expect![[r#"
         run.std: 12 events, 2 threads, 1 lock, 1 variable
 
-        A1 atomicity  witnessed  atomicity.blocks 8a5055dda69a24a5
+        A1 atomicity  witnessed  atomicity.blocks 321f34baae358a7e
           block `deposit` of main is not atomic: other's `w(balance)` at o.c:2 can come between `r(balance)` at m.c:4 and `w(balance)` at m.c:7
             event 4, main: r(balance) at m.c:4, holding m (acquired at line 3)
             event 11, other: w(balance) at o.c:2, holding m (acquired at line 1)
@@ -458,7 +458,7 @@ fn a_first_pair_is_labelled_as_such() {
     expect![[r#"
         run.std: 10 events, 2 threads, 2 locks, 1 variable
 
-        R1 race  first  races.cp 6e07cdf604343e8a
+        R1 race  first  races.cp fc6beb09e47feddc
           `w(x)` at location 4 and `w(x)` at location 9 are a race, or threads can deadlock before
             event 4, T1: w(x) at location 4, holding m
             event 9, T2: w(x) at location 9, holding l

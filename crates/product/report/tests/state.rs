@@ -96,10 +96,9 @@ fn outcome(trace: &Trace, findings: Vec<Finding>) -> Outcome {
         (Counter::Met, 1),
         (Counter::Undecided, 0),
     ];
-    let reported = |(at, finding)| Reported {
-        id: format!("P{}", at + 1),
-        fingerprint: Fingerprint::new(trace, &finding),
-        finding,
+    let reported = |(at, finding)| {
+        let fingerprint = Fingerprint::new(trace, &finding);
+        Reported::new(format!("P{}", at + 1), fingerprint, finding)
     };
     Outcome {
         findings: findings.into_iter().enumerate().map(reported).collect(),

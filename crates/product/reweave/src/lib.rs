@@ -98,10 +98,10 @@
 #[doc(inline)]
 pub use reweave_analysis::{
     Analysis, Counter, Counters, Coverage, Detail, Evidence, Finding, Fingerprint, Guarantee, Info,
-    Kind, Layer, Outcome, Proof, Reported, Settings, Truncation, Unshown, WitnessList,
+    Kind, Layer, Listed, Outcome, Proof, Reported, Settings, Truncation, Unshown, WitnessList,
 };
 #[doc(inline)]
-pub use reweave_catalog::{Quiet, UnknownName, Watch, analyses, run, select};
+pub use reweave_catalog::{Quiet, UnknownName, Watch, analyses, list_once, run, select};
 #[doc(inline)]
 pub use reweave_format::{
     Compression, Format, ReadError, ReadErrorKind, ReadOptions, Reading, WriteError, read,

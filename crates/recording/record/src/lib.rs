@@ -48,6 +48,7 @@ pub mod remembered;
 pub mod replay;
 pub mod run;
 pub mod shadow;
+mod source_text;
 pub mod symbols;
 pub mod tasks;
 pub mod toolchain;

@@ -28,6 +28,7 @@ use object::{
 };
 use reweave_base::{FxHashMap, IndexVec};
 
+use crate::source_text::SourceTexts;
 use crate::toolchain::STATIC_LIBRARY_SECTION;
 
 /// The build id of the program or library at `path`, in hexadecimal digits; none if it has none.
@@ -93,6 +94,7 @@ pub struct Symbols {
     selected: u64,
     resolved_ids: FxHashMap<(u64, u64), ResolvedId>,
     resolved: IndexVec<ResolvedId, Resolved>,
+    sources: SourceTexts,
 }
 
 impl Symbols {
@@ -107,6 +109,7 @@ impl Symbols {
             selected: 0,
             resolved_ids: FxHashMap::default(),
             resolved: IndexVec::new(),
+            sources: SourceTexts::new(base),
         }
     }
 
@@ -158,7 +161,8 @@ impl Symbols {
     ///
     /// Where `code` lies in a library altogether, the location is that of the innermost caller that
     /// does not: the line of a program that takes a lock, not the line of the lock's own code.
-    /// A call that stands in the stack several times in a row, as in a recursion, is shown once.
+    /// A call that stands in the stack several times in a row, as in a recursion, is shown once. What
+    /// the source line reads comes last.
     pub fn site(&mut self, code: u64, stack: &[u64]) -> String {
         let calls = stack.chunk_by(PartialEq::eq).map(|same| same[0]);
         let ids: Vec<ResolvedId> =
@@ -177,7 +181,11 @@ impl Symbols {
         // Where only an address is known, it says no more the second time.
         let is_said = |(at, line): &(usize, String)| *at == 0 && *line == location;
         let lines = lines.enumerate().filter(|line| !is_said(line)).map(|(_, line)| line);
-        let parts: Vec<String> = std::iter::once(location.clone()).chain(lines).collect();
+        // Where a library acts, the line of its caller says which fault it is.
+        let caller = frames().filter(|frame| !frame.is_library).find_map(Frame::place);
+        let mut parts: Vec<String> = std::iter::once(location.clone()).chain(lines).collect();
+        let text = self.sources.of(&location);
+        parts.extend(text.or_else(|| self.sources.of(&caller?)));
         parts.join(reweave_trace::FRAME_SEPARATOR.encode_utf8(&mut [0; 4]))
     }
 

@@ -10,7 +10,7 @@ use super::confirm::{self, Replaying};
 use super::examine::{self, Options, Selection};
 use crate::launch::Program;
 
-/// Find what can go wrong: findings grouped by code location, worst first.
+/// Find what can go wrong: a finding for each fault, worst first.
 ///
 /// Runs the analyses that `reweave list` marks as default: races, deadlocks, and atomicity where the
 /// trace marks blocks. A recorded run that was stuck, crashed or failed an assertion is a finding too. Exits with 0 if nothing is found, 66 if something is, and 3 if nothing is found

@@ -59,7 +59,7 @@ const INSTANCES_MAX: usize = 10_000;
 /// How hard to search.
 #[derive(Debug, clap::Args)]
 pub struct Search {
-    /// List every instance, ungrouped, and findings without a schedule
+    /// List every instance by itself, and findings without a schedule
     ///
     /// Findings that no schedule proves are labelled as such.
     #[arg(long)]
@@ -319,6 +319,12 @@ fn run_all(
         let path = path.display().to_string();
         let sources = options.search.sources(&path, &trace, &options.printing.sources);
         analysed.push(Analysed { path, trace, outcome, confirmations, sources, set_aside });
+    }
+    if !settings.all {
+        let examined = analysed.iter_mut();
+        let mut examined: Vec<_> =
+            examined.map(|it| (it.path.as_str(), &it.trace, &mut it.outcome)).collect();
+        reweave_catalog::list_once(&mut examined);
     }
     write_report(options, destination, &analysed)?;
     if analysed.len() == options.traces.len() {

@@ -213,10 +213,13 @@ impl Wanted {
 fn named(outcome: &Outcome, id: &str) -> anyhow::Result<Reported> {
     let findings = outcome.findings.iter();
     let names: Vec<Name> = findings
-        .map(|it| Name { id: it.id.clone(), fingerprint: it.fingerprint.to_string() })
+        .map(|it| Name {
+            id: it.id.clone(),
+            fingerprints: it.fingerprints().map(|it| it.to_string()).collect(),
+        })
         .collect();
     match position(&names, id) {
-        Ok(at) => Ok(outcome.findings[at].clone()),
+        Ok(at) => Ok(shown_at(&outcome.findings[at], id)),
         Err(error) => {
             let hint = if id.starts_with(['P', 'p']) {
                 "; for a global state, give its `--predicate`, or `--from` a report"
@@ -228,6 +231,23 @@ fn named(outcome: &Outcome, id: &str) -> anyhow::Result<Reported> {
     }
 }
 
+/// `reported`, shown at the place that the fingerprint `name` is of, if it is one of its places.
+fn shown_at(reported: &Reported, name: &str) -> Reported {
+    let start = name.to_ascii_lowercase();
+    let mut places = reported.places.iter();
+    let at = places.position(|(fingerprint, _)| fingerprint.to_string().starts_with(&start));
+    let is_own = reported.id.eq_ignore_ascii_case(name)
+        || reported.fingerprint.to_string().starts_with(&start);
+    let mut reported = reported.clone();
+    if let Some(at) = at.filter(|_| !is_own) {
+        let shown = (&mut reported.fingerprint, &mut reported.finding);
+        let (fingerprint, finding) = &mut reported.places[at];
+        std::mem::swap(shown.0, fingerprint);
+        std::mem::swap(shown.1, finding);
+    }
+    reported
+}
+
 /// A hint that the finding may be in the part that was not searched.
 fn unsearched(outcome: &Outcome) -> &'static str {
     if outcome.is_complete() { "" } else { "; the search was incomplete" }
@@ -236,16 +256,18 @@ fn unsearched(outcome: &Outcome) -> &'static str {
 /// The names of a finding.
 struct Name {
     id: String,
-    fingerprint: String,
+    /// Of all its places, that of the one that is shown first.
+    fingerprints: Vec<String>,
 }
 
-/// Which of `names` is `wanted`: by its id, or by its fingerprint or a start of it that no other has.
+/// Which of `names` is `wanted`: by its id, or by a fingerprint or a start of it that no other has.
 fn position(names: &[Name], wanted: &str) -> anyhow::Result<usize> {
     if let Some(at) = names.iter().position(|name| name.id.eq_ignore_ascii_case(wanted)) {
         return Ok(at);
     }
     let start = wanted.to_ascii_lowercase();
-    let is_meant = |name: &Name| start.len() >= PREFIX_MIN && name.fingerprint.starts_with(&start);
+    let has_start = |name: &Name| name.fingerprints.iter().any(|it| it.starts_with(&start));
+    let is_meant = |name: &Name| start.len() >= PREFIX_MIN && has_start(name);
     let meant: Vec<usize> = (0..names.len()).filter(|&at| is_meant(&names[at])).collect();
     match meant[..] {
         [at] => Ok(at),
@@ -299,10 +321,15 @@ impl Recorded {
             return Err(wrong("expected a list `findings`".to_owned()));
         };
         let text = |finding: &Value, key: &str| finding[key].as_str().unwrap_or("").to_owned();
-        let name = |it: &Value| Name { id: text(it, "id"), fingerprint: text(it, "fingerprint") };
+        let name = |it: &Value| {
+            let places = it["places"].as_array().map_or(&[][..], Vec::as_slice);
+            let fingerprints = [it].into_iter().chain(places).map(|it| text(it, "fingerprint"));
+            Name { id: text(it, "id"), fingerprints: fingerprints.collect() }
+        };
         let names: Vec<Name> = findings.iter().map(name).collect();
         let at = position(&names, &args.id).map_err(|error| wrong(error.to_string()))?;
-        let (finding, Name { id, fingerprint }) = (&findings[at], name(&findings[at]));
+        let finding = &findings[at];
+        let (id, fingerprint) = (text(finding, "id"), text(finding, "fingerprint"));
         let events = finding["events"].as_array().map_or(&[][..], Vec::as_slice);
         Ok(Self {
             id,
@@ -340,12 +367,16 @@ impl Recorded {
     fn found_again(&self, outcome: &Outcome, args: &Wanted) -> anyhow::Result<Reported> {
         let same = || {
             let findings = outcome.findings.iter();
-            findings.filter(|reported| reported.fingerprint.to_string() == self.fingerprint)
+            let has = |reported: &&Reported| {
+                reported.fingerprints().any(|it| it.to_string() == self.fingerprint)
+            };
+            findings.filter(has).map(|reported| shown_at(reported, &self.fingerprint))
         };
         let numbers = |reported: &Reported| -> Vec<u64> {
             reported.finding.events.iter().map(|event| u64::from(event.number())).collect()
         };
         let exactly = same().find(|reported| numbers(reported) == self.events);
+        let is_exact = exactly.is_some();
         let Some(found) = exactly.or_else(|| same().next()) else {
             anyhow::bail!(
                 "{}: {} no longer finds {} ({}){}",
@@ -356,14 +387,14 @@ impl Recorded {
                 unsearched(outcome)
             );
         };
-        if exactly.is_none() {
+        if !is_exact {
             say(&format!(
                 "{}: this is another instance of {}, at the same code locations",
                 input::name(&args.trace),
                 self.id
             ));
         }
-        Ok(Reported { id: self.id.clone(), ..found.clone() })
+        Ok(Reported { id: self.id.clone(), ..found })
     }
 }
 

@@ -89,3 +89,134 @@ int main(void) {
     return 0;
 }
 ";
+
+/// Two functions that use one variable without a lock.
+const BANK: &str = "#include <pthread.h>
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static volatile int balance;
+
+static void deposit(int sum) {
+    balance = balance + sum;
+}
+
+static int audit(void) {
+    return balance;
+}
+
+static void *work(void *unused) {
+    deposit(3);
+    return unused;
+}
+
+int main(void) {
+    pthread_t worker;
+    pthread_create(&worker, 0, work, 0);
+    int sum = audit();
+    pthread_join(worker, 0);
+    return sum > 100 || pthread_mutex_destroy(&lock);
+}
+";
+
+/// What the program `source`, in the file `name`, has: findings that `known` does not have, and how many it has.
+#[track_caller]
+fn compared(source: &str, name: &str, known: Option<&str>, is_gone: bool) -> (String, usize, u64) {
+    let workshop = Workshop::with(&[]);
+    workshop.put(name, source);
+    let compiler = compilers("c")[0];
+    workshop.build(name, compiler, &["-O1"]);
+    if is_gone {
+        fs::remove_file(workshop.path(name)).unwrap();
+    }
+    workshop.record(&[], &[name.trim_end_matches(".c")]);
+    let mut words = vec!["check", "run.rwt", "--format", "json"];
+    if let Some(known) = known {
+        workshop.put("known.json", known);
+        words.extend(["--baseline", "known.json"]);
+    }
+    let output = workshop.reweave(&words);
+    let text = String::from_utf8(output.stdout).unwrap();
+    let report: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let known = report["set_aside"]["baseline"].as_u64().unwrap_or(0);
+    let new = report["findings"].as_array().expect("a report has findings").len();
+    (text, new, known)
+}
+
+#[test]
+fn a_baseline_survives_edits_elsewhere_and_none_at_the_fault() {
+    if compilers("c").is_empty() {
+        return;
+    }
+    let (known, 1, 0) = compared(BANK, "bank.c", None, false) else { panic!("one race") };
+    let audit = "static int audit(void) {\n    return balance;\n}\n\n";
+    let moved = BANK
+        .replace(audit, "")
+        .replace("static void deposit", &format!("{audit}static void deposit"));
+    let commented = BANK.replace("#include", "/* A bank.\n *\n */\n#include");
+    let indented =
+        BANK.replace("    balance = balance + sum;", "        balance = balance  + sum;\r");
+    let another = BANK.replace(
+        "static void *work",
+        "static int unused(int x) {\n    return x;\n}\n\nstatic void *work",
+    );
+    for (source, name) in [
+        (BANK, "bank.c"),
+        (BANK, "ledger.c"),
+        (&commented, "bank.c"),
+        (&moved, "bank.c"),
+        (&indented, "bank.c"),
+        (&another, "bank.c"),
+    ] {
+        let (_, new, found) = compared(source, name, Some(&known), false);
+        assert_eq!((new, found), (0, 1), "{name}: {source}");
+    }
+    let renamed = BANK.replace("balance", "account");
+    let changed = BANK.replace("balance = balance + sum", "balance = balance + 2 * sum");
+    let elsewhere = BANK.replace("deposit", "pay_in");
+    for source in [renamed, changed, elsewhere] {
+        let (_, new, found) = compared(&source, "bank.c", Some(&known), false);
+        assert_eq!((new, found), (1, 0), "{source}");
+    }
+    // What was repaired is gone.
+    let locked =
+        |line: &str| format!("pthread_mutex_lock(&lock);\n{line}\npthread_mutex_unlock(&lock);\n");
+    let repaired = BANK
+        .replace("balance = balance + sum;", &locked("balance = balance + sum;"))
+        .replace("return balance;", &format!("int is;\n{}return is;", locked("is = balance;")));
+    let (_, new, found) = compared(&repaired, "bank.c", Some(&known), false);
+    assert_eq!((new, found), (0, 0));
+}
+
+#[test]
+fn another_place_of_a_known_fault_is_new_and_shown() {
+    if compilers("c").is_empty() {
+        return;
+    }
+    let (known, 1, 0) = compared(BANK, "bank.c", None, false) else { panic!("one race") };
+    let more = BANK
+        .replace(
+            "static void *work",
+            "static void reset(void) {\n    balance = 0;\n}\n\nstatic void *work",
+        )
+        .replace("    deposit(3);", "    deposit(3);\n    reset();");
+    let (text, new, found) = compared(&more, "bank.c", Some(&known), false);
+    assert_eq!((new, found), (1, 0));
+    let report: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let finding = &report["findings"][0];
+    assert!(finding["message"].as_str().unwrap().contains("bank.c:15"), "{finding}");
+    assert_eq!(finding.get("places"), None, "what is known is not listed again");
+}
+
+#[test]
+fn where_the_source_is_gone_functions_have_to_do() {
+    if compilers("c").is_empty() {
+        return;
+    }
+    let (known, 1, 0) = compared(BANK, "bank.c", None, true) else { panic!("one race") };
+    let commented = BANK.replace("#include", "/* A bank.\n *\n */\n#include");
+    let elsewhere = BANK.replace("deposit", "pay_in");
+    for (source, expected) in [(commented, (0, 1)), (elsewhere, (1, 0))] {
+        let (_, new, found) = compared(&source, "bank.c", Some(&known), true);
+        assert_eq!((new, found), expected, "{source}");
+    }
+}

@@ -15,6 +15,7 @@ mod commands;
 mod endings;
 mod examples;
 mod exits;
+mod faults;
 mod fingerprints;
 mod generated;
 mod harness;

@@ -105,7 +105,7 @@ fn list_entry(
     };
     let kind = Kind::ALL.iter().position(|&kind| kind == finding.kind).unwrap_or(0);
     let guarantee = GUARANTEES.iter().position(|&it| it == finding.guarantee()).unwrap_or(0);
-    let count = finding.count;
+    let count = reported.count();
     json!([trace_at, id, kind, guarantee, message, count, replayed, chunk, at, first, words])
 }
 
@@ -262,7 +262,7 @@ impl Builder<'_> {
             "sites": finding.events.iter().map(|&event| self.site(event)).collect::<Vec<_>>(),
             // Who started the threads, and what made-up names mean.
             "legend": unless_empty(self.legend.lines(finding)),
-            "note": instances_note(finding),
+            "note": instances_note(reported),
             "known": finding.detail.state().and_then(|state| known_entry(&Known::new(state))),
             "choices": Choices::new(trace, finding).as_ref().map(choices_entry),
             "explain": explain_command(&self.examined, reported).map(|it| shown(&it).into_owned()),

@@ -159,7 +159,7 @@ pub(crate) fn state() -> (Trace, Outcome) {
         detail: Detail::State(Box::new(state)),
     };
     let fingerprint = Fingerprint::new(&trace, &finding);
-    let findings = vec![Reported { id: "P1".to_owned(), fingerprint, finding }];
+    let findings = vec![Reported::new("P1".to_owned(), fingerprint, finding)];
     (trace, Outcome { findings, ..Outcome::default() })
 }
 

@@ -1,0 +1,220 @@
+//! Which findings are one fault.
+
+use reweave_analysis::{Outcome, Reported, Settings};
+use reweave_catalog::{Examined, Quiet, list_once, run, select};
+use reweave_trace::{AccessOp, LockOp, ObjectOp, Op, Trace, TraceBuilder};
+
+/// What `only` finds in `trace`.
+fn found(trace: &Trace, only: &str, settings: &Settings) -> Outcome {
+    run(trace, &select(only, &[]).expect("it is there"), settings, &Quiet)
+}
+
+/// The faults that `only` finds in `text`, each by the lines of its places.
+#[track_caller]
+fn check(only: &str, text: &str, expected: &[&str]) {
+    let trace = reweave_testkit::std(text);
+    let outcome = found(&trace, only, &Settings::default());
+    let lines = |fault: &Reported| {
+        let mut places: Vec<String> =
+            fault.findings().map(|it| it.locations(&trace).join("-").replace("a.c:", "")).collect();
+        places.sort();
+        places.join(" ")
+    };
+    let faults: Vec<String> = outcome.findings.iter().map(lines).collect();
+    assert_eq!(faults, expected);
+}
+
+#[test]
+fn a_variable_that_nobody_guards_is_one_fault() {
+    let text = "T1|w(x)|a.c:1\nT1|r(x)|a.c:2\nT2|w(x)|a.c:3\nT2|r(x)|a.c:4\n";
+    check("races.exact", text, &["1-3 1-4 2-3"]);
+}
+
+#[test]
+fn one_place_that_forgets_the_lock_is_one_fault_whatever_else_others_hold() {
+    let text = "T1|w(x)|a.c:1\n\
+        T2|acq(m)|a.c:2\nT2|r(x)|a.c:3\nT2|rel(m)|a.c:4\n\
+        T3|acq(m)|a.c:5\nT3|acq(n)|a.c:6\nT3|w(x)|a.c:7\nT3|rel(n)|a.c:8\nT3|rel(m)|a.c:9\n";
+    check("races.exact", text, &["1-3 1-7"]);
+}
+
+#[test]
+fn other_variables_and_other_members_are_other_faults() {
+    let text = "T1|w(s.a)|a.c:1\nT1|w(s.b)|a.c:2\nT2|w(s.a)|a.c:3\nT2|w(s.b)|a.c:4\n";
+    check("races.exact", text, &["1-3", "2-4"]);
+}
+
+#[test]
+fn elements_and_objects_of_a_type_are_one() {
+    let text = "T1|w(slots[1].n)|a.c:1\nT1|w(slots[2].n)|a.c:2\n\
+        T2|w(slots[1].n)|a.c:3\nT2|w(slots[2].n)|a.c:4\n";
+    check("races.exact", text, &["1-3 2-4"]);
+    let text = "T1|w(Item#1.n)|a.c:1\nT1|w(Item#2.n)|a.c:2\n\
+        T2|w(Item#1.n)|a.c:3\nT2|w(Item#2.n)|a.c:4\n";
+    check("races.exact", text, &["1-3 2-4"]);
+}
+
+#[test]
+fn equals_that_are_guarded_otherwise_elsewhere_are_two() {
+    // One list lacks a lock, the other has a wrong one, and no code is common to both.
+    let text = "T1|w(Item#1.n)|a.c:1\nT2|w(Item#1.n)|a.c:2\n\
+        T1|acq(p)|a.c:3\nT1|w(Item#2.n)|a.c:4\nT1|rel(p)|a.c:5\n\
+        T2|acq(q)|a.c:6\nT2|w(Item#2.n)|a.c:7\nT2|rel(q)|a.c:8\n";
+    check("races.exact", text, &["1-2", "4-7"]);
+}
+
+#[test]
+fn memory_of_which_nothing_is_known_is_one_where_it_has_code_in_common() {
+    let text = "T1|w(0x10)|a.c:1\nT1|w(0x20)|a.c:2\nT1|w(0x30)|a.c:5\n\
+        T2|w(0x10)|a.c:3\nT2|w(0x20)|a.c:3\nT2|w(0x30)|a.c:4\n";
+    check("races.exact", text, &["1-3 2-3", "4-5"]);
+}
+
+#[test]
+fn what_a_weak_flag_hands_over_is_one_fault() {
+    let text = "T1|w(x)|a.c:1\nT1|w(y)|a.c:2\nT1|aw.relaxed(flag)|a.c:3\n\
+        T2|ar.relaxed(flag)|a.c:4\nT2|r(x)|a.c:5\nT2|r(y)|a.c:6\n";
+    let trace = reweave_testkit::std(text);
+    let outcome = found(&trace, "races.exact", &Settings::default());
+    let [fault] = &outcome.findings[..] else { panic!("{:?}", outcome.findings) };
+    assert_eq!(fault.findings().count(), 2);
+}
+
+#[test]
+fn locks_in_the_same_cyclic_order_are_one_deadlock() {
+    let take = |thread: &str, [outer, inner]: [&str; 2], line: u32| {
+        format!(
+            "{thread}|acq({outer})|a.c:{line}\n{thread}|acq({inner})|a.c:{}\n\
+             {thread}|rel({inner})|a.c:90\n{thread}|rel({outer})|a.c:91\n",
+            line + 1
+        )
+    };
+    let text = take("T1", ["m", "n"], 1)
+        + &take("T2", ["n", "m"], 11)
+        + &take("T3", ["n", "m"], 21)
+        + &take("T1", ["p", "q"], 31)
+        + &take("T2", ["q", "p"], 41);
+    check("deadlocks.exact", &text, &["12-2 2-22", "32-42"]);
+}
+
+#[test]
+fn uses_of_one_object_after_its_free_are_one_fault() {
+    let text = "T1|alloc(Item#1)|a.c:1\nT1|fork(T2)|a.c:2\n\
+        T2|r(Item#1.n)|a.c:3\nT2|r(Item#1.m)|a.c:4\nT1|free(Item#1)|a.c:5\n";
+    check("lifetimes.free", text, &["3-5 4-5"]);
+}
+
+#[test]
+fn accesses_that_break_one_block_are_one_fault() {
+    let text = "T1|begin(pay)|a.c:1\nT1|r(x)|a.c:2\nT1|w(x)|a.c:3\nT1|end(pay)|a.c:4\n\
+        T2|w(x)|a.c:5\nT2|w(x)|a.c:6\n";
+    check("atomicity.blocks", text, &["2-3-5 2-3-6"]);
+}
+
+#[test]
+fn blocks_without_a_type_go_by_the_calls_that_allocated_them() {
+    let faults = |lines: [u32; 2]| {
+        let mut builder = TraceBuilder::new();
+        let threads = ["T1", "T2"].map(|name| builder.thread(name));
+        let site = |line: u32| format!("a.c:{line}\nmain (a.c:{line})\nsource#{line}");
+        for (number, line) in (1..).zip(lines) {
+            let object = builder.object(&format!("block#{number}"));
+            let site = builder.site(&site(line));
+            builder.push(threads[0], Op::Object(ObjectOp::Alloc, object), site);
+        }
+        for number in 1..=2 {
+            let var = builder.var(&format!("block#{number}+8"));
+            for (which, thread) in (0..).zip(threads) {
+                let site = builder.site(&site(10 * number + which));
+                builder.push(thread, Op::Access(AccessOp::Write, var), site);
+            }
+        }
+        let trace = builder.finish().expect("it is well formed");
+        found(&trace, "races.exact", &Settings::default()).findings.len()
+    };
+    // Two lines, and one in a loop.
+    assert_eq!((faults([1, 2]), faults([1, 1])), (2, 1));
+}
+
+#[test]
+fn all_and_a_limit_count_pairs_and_faults() {
+    let text = "T1|w(x)|a.c:1\nT1|r(x)|a.c:2\nT2|w(x)|a.c:3\nT2|r(x)|a.c:4\n\
+        T1|w(y)|a.c:5\nT2|w(y)|a.c:6\n";
+    let trace = reweave_testkit::std(text);
+    let counts = |all: bool, limit: Option<usize>| {
+        let outcome = found(&trace, "races.exact", &Settings { all, limit, ..Settings::default() });
+        (outcome.findings.len(), outcome.is_complete())
+    };
+    assert_eq!((counts(false, None), counts(true, None)), ((2, true), (4, true)));
+    assert_eq!((counts(false, Some(2)), counts(false, Some(1))), ((2, true), (1, false)));
+    assert_eq!((counts(true, Some(4)), counts(true, Some(3))), ((4, true), (3, false)));
+    let outcome = found(&trace, "races.exact", &Settings::default());
+    assert_eq!(outcome.findings[0].count(), 3);
+}
+
+#[test]
+fn a_fault_that_is_filtered_shows_what_is_left() {
+    let text = "T1|w(x)|a.c:1\nT1|r(x)|a.c:2\nT2|w(x)|a.c:3\nT2|r(x)|a.c:4\n";
+    let trace = reweave_testkit::std(text);
+    let fault = found(&trace, "races.exact", &Settings::default()).findings.remove(0);
+    let at = |line: &str, fault: &Reported| {
+        let lines = fault.findings().map(|it| it.locations(&trace));
+        lines.filter(|lines| lines.contains(&line)).count()
+    };
+    let first = fault.fingerprint;
+    let left = fault.clone().filtered(|name, _| name != first).expect("two are left");
+    assert_eq!((left.findings().count(), &left.id, at("a.c:1", &left)), (2, &fault.id, 1));
+    assert_eq!(fault.filtered(|_, _| false), None);
+}
+
+#[test]
+fn equal_lines_of_a_function_are_one_fault() {
+    let site = |line: u32| format!("a.c:{line}\nadd (a.c:{line})\nsource#12");
+    let mut builder = TraceBuilder::new();
+    let threads = ["T1", "T2"].map(|name| builder.thread(name));
+    for (at, var) in (0..).zip(["Item#1.n", "Item#2.n"]) {
+        let var = builder.var(var);
+        for (which, thread) in (0..).zip(threads) {
+            let site = builder.site(&site(5 + 10 * at + which));
+            // Each has a lock of its own, so that nothing else makes them one.
+            let lock = builder.lock(&format!("m{at}{which}"));
+            builder.push(thread, Op::Lock(LockOp::Acquire, lock), site);
+            builder.push(thread, Op::Access(AccessOp::Write, var), site);
+            builder.push(thread, Op::Lock(LockOp::Release, lock), site);
+        }
+    }
+    let trace = builder.finish().expect("it is well formed");
+    let outcome = found(&trace, "races.exact", &Settings::default());
+    let [fault] = &outcome.findings[..] else { panic!("{:?}", outcome.findings) };
+    assert_eq!(fault.findings().count(), 2);
+    assert!(fault.fingerprints().all(|name| name == fault.fingerprint));
+}
+
+#[test]
+fn what_several_traces_show_is_listed_once() {
+    let mut traces = [
+        "T1|w(x)|a.c:1\nT2|w(x)|a.c:2\n",
+        "T3|w(x)|a.c:1\nT4|r(x)|a.c:3\nT3|w(y)|a.c:4\nT4|w(y)|a.c:5\n",
+        // Nobody knows what is there.
+        "T1|w(x)|1\nT2|w(x)|2\n",
+    ]
+    .map(|text| {
+        let trace = reweave_testkit::std(text);
+        let outcome = found(&trace, "races.exact", &Settings::default());
+        (trace, outcome)
+    });
+    let names = ["one", "two", "three"];
+    let mut examined: Vec<Examined<'_>> = names
+        .into_iter()
+        .zip(&mut traces)
+        .map(|(name, (trace, outcome))| (name, &*trace, outcome))
+        .collect();
+    list_once(&mut examined);
+    let [one, two, three] = &traces;
+    assert_eq!(one.1.findings[0].traces, ["two"]);
+    let left: Vec<&str> = two.1.findings.iter().map(|it| it.id.as_str()).collect();
+    let [listed] = &two.1.listed[..] else { panic!("{:?}", two.1.listed) };
+    assert_eq!((&*listed.trace, &*listed.id, &*listed.fault.id), ("one", "R1", "R1"));
+    assert_eq!(left, ["R2"]);
+    assert_eq!((three.1.findings.len(), three.1.listed.len()), (1, 0));
+}

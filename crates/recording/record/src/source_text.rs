@@ -1,0 +1,102 @@
+//! Hashes of source lines, for fingerprints that do not depend on line numbers.
+//!
+//! The question: what does the line `bank.c:12` read, in a few characters?
+//!
+//! The idea: a file is read once, when one of its lines is first asked for; each line is hashed without
+//! its blanks, so that another indentation changes nothing.
+//!
+//! Promised: a line that cannot be read, or that holds nothing, has no hash. Only regular files up to a
+//! bound are read. A source that was edited after the program was built gives hashes of other lines.
+//!
+//! The cost: eight bytes for each line of each file that events are in.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use reweave_base::FxHashMap;
+use reweave_trace::{Place, SOURCE_TEXT};
+use xxhash_rust::xxh3::Xxh3;
+
+/// Larger files are not read.
+const BYTES_MAX: u64 = 16 << 20;
+
+/// The sources of a program that has ended.
+pub struct SourceTexts {
+    /// Where relative names of files start.
+    base: PathBuf,
+    /// The hashes of the lines of each file; none where a line holds nothing.
+    files: FxHashMap<String, Vec<Option<u32>>>,
+}
+
+impl SourceTexts {
+    /// Sources whose relative names start at `base`.
+    #[must_use]
+    pub fn new(base: &Path) -> Self {
+        Self { base: base.to_owned(), files: FxHashMap::default() }
+    }
+
+    /// The line for a site that stands for the text of `location`, if that can be read.
+    pub fn of(&mut self, location: &str) -> Option<String> {
+        let place = Place::new(location)?;
+        let (base, at) = (&self.base, (place.line as usize).checked_sub(1)?);
+        let lines = match self.files.get(place.file) {
+            Some(lines) => lines,
+            None => {
+                let lines = hashes(&base.join(place.file)).unwrap_or_default();
+                self.files.entry(place.file.to_owned()).or_insert(lines)
+            }
+        };
+        lines.get(at).copied().flatten().map(|hash| format!("{SOURCE_TEXT}{hash:08x}"))
+    }
+}
+
+/// The hash of each line of the file at `path`.
+fn hashes(path: &Path) -> Option<Vec<Option<u32>>> {
+    let about = fs::metadata(path).ok()?;
+    if !about.is_file() || about.len() > BYTES_MAX {
+        return None;
+    }
+    let bytes = fs::read(path).ok()?;
+    Some(bytes.split(|&byte| byte == b'\n').map(hash).collect())
+}
+
+/// The hash of `line` without its blanks.
+fn hash(line: &[u8]) -> Option<u32> {
+    let mut hasher = Xxh3::new();
+    let words = line.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty());
+    let mut is_empty = true;
+    for word in words {
+        is_empty = false;
+        hasher.update(word);
+    }
+    // Half of it is more than enough to tell the lines of a function apart.
+    (!is_empty).then(|| hasher.digest() as u32)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blanks_and_line_ends_are_no_part_of_a_text() {
+        let folder = tempfile::tempdir().unwrap();
+        let text = "\n  x = x + 1;\r\n\tx  =  x + 1;\nx = x + 2;";
+        fs::write(folder.path().join("a.c"), text).unwrap();
+        let mut texts = SourceTexts::new(folder.path());
+        let [none, first, second, third, beyond] =
+            [1, 2, 3, 4, 5].map(|line| texts.of(&format!("a.c:{line}")));
+        assert_eq!((none, beyond), (None, None));
+        assert!(first.is_some() && first == second && first != third, "{first:?} {third:?}");
+        let whole = folder.path().join("a.c");
+        assert_eq!(texts.of(&format!("{}:2", whole.display())), first);
+    }
+
+    #[test]
+    fn what_is_no_file_has_no_text() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut texts = SourceTexts::new(folder.path());
+        for location in ["b.c:1", "main+0x12", "", "/dev/zero:1", ".:1"] {
+            assert_eq!(texts.of(location), None, "{location}");
+        }
+    }
+}
