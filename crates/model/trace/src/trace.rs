@@ -92,7 +92,7 @@ impl Trace {
         for (site, _) in self.names.sites.entries() {
             let location = self.names.location(site);
             let mut text = rename(location).unwrap_or_else(|| location.to_owned());
-            for frame in self.names.stack(site) {
+            for frame in self.names.stack(site).chain(self.names.source_text(site)) {
                 text.push(FRAME_SEPARATOR);
                 let Frame { function, location } = Frame::new(frame);
                 match location.and_then(rename) {

@@ -55,7 +55,7 @@ pub fn csv(out: &mut dyn Write, examined: &[Examined<'_>]) -> io::Result<()> {
 
 /// The fields of a finding, in the order of [`COLUMNS`].
 fn row(examined: &Examined<'_>, reported: &Reported) -> [String; COLUMNS.len()] {
-    let Reported { id, fingerprint, finding } = reported;
+    let Reported { id, fingerprint, finding, .. } = reported;
     let trace = examined.trace;
     let main = main_event_first(trace, finding, 1);
     let location = main.first().map_or("", |&event| own_place(trace, event));
@@ -76,7 +76,7 @@ fn row(examined: &Examined<'_>, reported: &Reported) -> [String; COLUMNS.len()] 
         finding.kind.to_string(),
         finding.guarantee().as_str().to_owned(),
         finding.analysis.to_owned(),
-        finding.count.to_string(),
+        reported.count().to_string(),
         location.to_owned(),
         others.join("; "),
         threads.join("; "),

@@ -278,7 +278,7 @@ fn places(examined: &Examined<'_>, reported: &Reported) -> Vec<Value> {
     let new = sites.filter(|site| said.insert(site.location)).take(SITES_MAX);
     let described = |site: Site<'_>| {
         let what = format!("also here: {}: `{}`, {}", site.thread, site.op, site.holding());
-        location(&site, Some(examined.path), Some(&shown(&what)))
+        location(examined.sources, &site, Some(examined.path), Some(&shown(&what)))
     };
     new.map(described).collect()
 }
