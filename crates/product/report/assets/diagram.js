@@ -1,4 +1,5 @@
-// The space-time diagram: a column a thread, time downwards.
+// The space-time diagram: a column a thread, time downwards. The names of the threads stay at its top
+// and the numbers of the steps at its left while the rest is scrolled.
 
 const LINE = 30;
 const TOP = 44;
@@ -58,6 +59,12 @@ function widths(lines, threads, left) {
     });
 }
 
+/** How wide the widest of the texts is that say what is left out. */
+function widestGap(lines) {
+    const gaps = lines.filter((line) => line.cells.length === 0);
+    return Math.max(0, ...gaps.map((line) => widthOf(gapText(line))));
+}
+
 /** Where things are: the middle of a line, and the column of a thread; in `room` if that will do. */
 function measure(lines, threads, lanes, room) {
     const left = (thread) => 22 + 9 * lanes.get(thread);
@@ -84,7 +91,7 @@ function measure(lines, threads, lanes, room) {
     return {
         x: (thread) => xs.get(thread),
         y: (line) => TOP + (line + 0.5) * LINE,
-        width: Math.ceil(width + 12),
+        width: Math.ceil(Math.max(width, GUTTER + 6 + widestGap(lines)) + 12),
         /** How much room there is to be for all, and what stands beside it. */
         natural: Math.ceil(GUTTER + 12 + full + last) + SIDE,
         height: TOP + lines.length * LINE + 14,
@@ -135,25 +142,54 @@ function arrowheads() {
             },
             svg('path', { d: 'M0 .5 8 4 0 7.5z' }),
         );
-    return svg('defs', null, ['reads', 'hands', 'starts', 'strong'].map(head));
+    return svg('defs', null, ['reads', 'hands', 'starts', 'ends', 'wakes', 'strong'].map(head));
 }
 
-function gapLine(at, line, index) {
+/** What is said of events that are left out, or of those that are no more. */
+function gapText(line) {
+    if (line.isOpen) return `▾ ${counted(line.count, 'event')}`;
+    const text = `${counted(line.gap, 'event')} left out`;
+    if (line.toggle === null || line.toggle === undefined) return `… ${text}`;
+    return line.some < line.gap ? `▸ ${text}; show ${line.some}` : `▸ ${text}; show`;
+}
+
+function gapLine(at, line, index, view) {
     const y = at.y(index);
-    const text = `… ${counted(line.gap, 'event')}`;
+    const isButton = line.toggle !== null && line.toggle !== undefined;
+    const turn = (event) => {
+        event.stopPropagation();
+        view.toggle(line.toggle);
+    };
+    const onkeydown = (event) => {
+        if (event.key !== 'Enter' && event.key !== ' ') return;
+        event.preventDefault();
+        turn(event);
+    };
+    const button = {
+        role: 'button',
+        tabindex: 0,
+        'aria-expanded': String(line.isOpen === true),
+        'aria-label': gapText(line),
+        'data-gap': line.toggle,
+        onclick: turn,
+        onkeydown,
+    };
     return svg(
         'g',
-        { class: 'gap' },
+        { class: isButton ? 'gap toggle' : 'gap', ...(isButton ? button : {}) },
+        svg('rect', { class: 'band', x: GUTTER, y: y - LINE / 2, width: at.width, height: LINE }),
         svg('path', { d: `M${GUTTER} ${y}H${at.width - 12}` }),
-        svg('text', { x: 12, y: y + 4.5 }, text),
+        svg('text', { x: GUTTER + 6, y: y + 4.5 }, gapText(line)),
     );
 }
 
 /** What stands at the left of a line. */
 function gutter(line, goal, isPredicted) {
     const [cell] = line.cells;
-    if (line.isEnd)
-        return goal === 'deadlock' ? 'each waits' : goal === 'race' ? 'at once' : 'next';
+    if (line.isEnd) {
+        const names = { deadlock: 'each waits', stuck: 'waits', race: 'at once' };
+        return names[goal] ?? 'next';
+    }
     if (cell.role === ROLE.never) return 'never';
     if (isPredicted && cell.step > 0) return `step ${cell.step}`;
     return `event ${cell.event.number}`;
@@ -167,6 +203,7 @@ function classes(line) {
     const names = ['line'];
     if (isFault) names.push('fault');
     if (line.isEnd) names.push('end');
+    if (line.isExtra) names.push('extra');
     if (line.cells.length && line.cells[0].role === ROLE.never) names.push('never');
     return names.join(' ');
 }
@@ -177,14 +214,22 @@ function band(at, line, index, view) {
     return svg(
         'g',
         { class: `${classes(line)} back`, 'data-line': index, onclick: () => view.go(index) },
-        svg('rect', {
-            class: 'band',
-            x: 4,
-            y: y - LINE / 2,
-            width: at.width - 8,
-            height: LINE,
-            rx: 5,
-        }),
+        svg('rect', { class: 'band', x: GUTTER, y: y - LINE / 2, width: at.width, height: LINE }),
+    );
+}
+
+/** The left end of a line. */
+function margin(at, line, index, view) {
+    const y = at.y(index);
+    return svg(
+        'g',
+        { class: classes(line), 'data-line': index, onclick: () => view.go(index) },
+        svg('rect', { class: 'band', x: 4, y: y - LINE / 2, width: GUTTER, height: LINE, rx: 5 }),
+        svg(
+            'text',
+            { x: 12, y: y + 4.5, class: 'gutter' },
+            gutter(line, view.goal, view.isPredicted),
+        ),
     );
 }
 
@@ -206,11 +251,6 @@ function eventLine(at, line, index, view) {
     return svg(
         'g',
         { class: classes(line), 'data-line': index, onclick: () => view.go(index) },
-        svg(
-            'text',
-            { x: 12, y: y + 4.5, class: 'gutter' },
-            gutter(line, view.goal, view.isPredicted),
-        ),
         cells,
     );
 }
@@ -310,7 +350,14 @@ function diagram(view, room) {
         svg(
             'g',
             { class: 'column' },
-            svg('path', { d: `M${at.x(thread)} ${TOP - 8}V${at.height - 8}` }),
+            svg('path', { d: `M${at.x(thread)} ${TOP}V${at.height - 8}` }),
+        ),
+    );
+    const names = threads.map((thread) =>
+        svg(
+            'g',
+            { class: 'column' },
+            svg('path', { d: `M${at.x(thread)} ${TOP - 8}V${TOP}` }),
             svg(
                 'text',
                 { x: at.x(thread) - 6, y: 22, class: 'thread' },
@@ -348,9 +395,10 @@ function diagram(view, room) {
             d: curve(at, arrow.from, arrow.to),
         });
     });
-    const bands = lines.map((line, index) => (line.gap ? null : band(at, line, index, view)));
+    const each = (draw) =>
+        lines.map((line, index) => (line.cells.length ? draw(at, line, index, view) : null));
     const drawn = lines.map((line, index) =>
-        line.gap ? gapLine(at, line, index) : eventLine(at, line, index, view),
+        line.cells.length ? eventLine(at, line, index, view) : gapLine(at, line, index, view),
     );
     const ends = lines.map((line, index) =>
         line.isEnd ? atOnce(at, line, index, view.goal, lines) : null,
@@ -359,27 +407,36 @@ function diagram(view, room) {
     const title = view.isPredicted
         ? 'The predicted order of events'
         : 'The observed order of events';
-    const node = svg(
-        'svg',
-        {
-            class: 'diagram',
-            role: 'img',
-            'aria-label': title,
-            width: at.width,
-            height: at.height,
-            viewBox: `0 0 ${at.width} ${at.height}`,
-        },
-        arrowheads(),
-        bands,
-        columns,
-        rects,
-        arrows,
-        ends.flat(),
-        line,
-        drawn,
-        name,
+    const body = picture(
+        [GUTTER, TOP, at.width - GUTTER, at.height - TOP],
+        { class: 'diagram', role: 'img', 'aria-label': title },
+        [arrowheads(), each(band), columns, rects, arrows, ends.flat(), line, drawn, name],
+    );
+    const hidden = { 'aria-hidden': 'true' };
+    const heads = picture([GUTTER, 0, at.width - GUTTER, TOP], { class: 'diagram', ...hidden }, names);
+    const left = picture(
+        [0, TOP, GUTTER, at.height - TOP],
+        { class: 'diagram', ...hidden },
+        each(margin),
+    );
+    const node = el(
+        'div',
+        { class: 'chart' },
+        el('div', { class: 'corner' }),
+        el('div', { class: 'heads' }, heads),
+        el('div', { class: 'gutters' }, left),
+        body,
     );
     return { node, width: at.width, natural: at.natural, bars, arrows: arrowsOf(lines) };
+}
+
+/** A drawing of what is in a part of the whole, from `x` and `y` on. */
+function picture([x, y, width, height], attributes, children) {
+    return svg(
+        'svg',
+        { ...attributes, width, height, viewBox: `${x} ${y} ${width} ${height}` },
+        children,
+    );
 }
 
 /** What the shapes and colours of a diagram mean. */
@@ -440,6 +497,8 @@ function legend(drawing, view) {
         arrows.has('strong') ? item(arrow('strong'), 'reads from, at fault') : null,
         arrows.has('reads') ? item(arrow('reads'), 'reads from') : null,
         arrows.has('hands') ? item(arrow('hands'), 'lock handed over') : null,
-        arrows.has('starts') ? item(arrow('starts'), 'thread started or ended') : null,
+        arrows.has('starts') ? item(arrow('starts'), 'thread started') : null,
+        arrows.has('ends') ? item(arrow('ends'), 'thread ended and joined') : null,
+        arrows.has('wakes') ? item(arrow('wakes'), 'woken, or let go on') : null,
     );
 }

@@ -202,14 +202,17 @@ fn report<'a>(
     }
 }
 
-/// Writes the report on one finding of `examined`, with why it is a fault.
-pub fn write_explanation(
-    out: &mut dyn Write,
-    examined: &Examined<'_>,
-    explanation: &Explanation<'_>,
-) -> io::Result<()> {
-    let only = std::slice::from_ref(explanation.reported);
-    write_json(out, &report(examined, only, &[], Some(explanation)), usize::MAX)
+/// The report on `findings` alone, some of those of `examined`.
+pub fn part<'a>(examined: &Examined<'a>, findings: &'a [Reported]) -> impl Serialize + use<'a> {
+    report(examined, findings, &[], None)
+}
+
+/// The report on one finding of `examined`, with why it is a fault.
+pub fn explained<'a>(
+    examined: &Examined<'a>,
+    explanation: &Explanation<'a>,
+) -> impl Serialize + use<'a> {
+    report(examined, std::slice::from_ref(explanation.reported), &[], Some(explanation))
 }
 
 /// Writes the report on `reported` alone, one of the findings of `examined`.
@@ -218,8 +221,7 @@ pub fn write_one(
     examined: &Examined<'_>,
     reported: &Reported,
 ) -> io::Result<()> {
-    let only = std::slice::from_ref(reported);
-    write_json(out, &report(examined, only, &[], None), usize::MAX)
+    write_json(out, &part(examined, std::slice::from_ref(reported)), usize::MAX)
 }
 
 /// What `explain` adds to a report.

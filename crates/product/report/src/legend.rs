@@ -100,7 +100,8 @@ impl<'t> Legend<'t> {
             return Some(format!("{object} is what threads share of the variables of a function"));
         }
         let birth = self.births().get(id).copied().flatten()?;
-        let born = self.at(birth, "allocated");
+        let is_file = object.starts_with("descriptor(");
+        let born = self.at(birth, if is_file { "opened" } else { "allocated" });
         Some(match offset {
             "0" => format!("{object} was {born}"),
             _ => format!("{name} is byte {offset} of {object}, {born}"),

@@ -26,7 +26,7 @@
 //!
 //! Modules by what they hold: `text`, `json`, `html`, `sarif`, `junit`, `github`, `chrome`, `stats` and
 //! `explain` are formats; `finding`, `site`, `schedule`, `slice`, `state`, `alternatives`, `legend`,
-//! `left_out`, `sources` and `confirmation` are what several of them say.
+//! `related`, `left_out`, `standing`, `sources`, `highlight` and `confirmation` are what several of them say.
 
 #![allow(unreachable_pub, reason = "no module is public: `pub` means that another module uses it")]
 
@@ -38,17 +38,20 @@ mod explain;
 mod finding;
 mod github;
 mod graph;
+mod highlight;
 mod html;
 mod json;
 mod junit;
 mod left_out;
 mod legend;
+mod related;
 mod sarif;
 mod schedule;
 mod shown;
 mod site;
 mod slice;
 mod sources;
+mod standing;
 mod state;
 mod stats;
 mod text;

@@ -59,6 +59,51 @@ pub fn prefix_count(reordering: &Reordering) -> usize {
     reordering.base.iter().map(|&count| count as usize).sum()
 }
 
+/// The steps of `reordering` after the first `from`, `count` of them or as many as there are, without
+/// going through those before.
+pub fn steps_after(
+    trace: &Trace,
+    reordering: &Reordering,
+    from: usize,
+    count: usize,
+) -> Vec<EventId> {
+    let prefix_count = prefix_count(reordering);
+    let mut steps = Vec::new();
+    if from < prefix_count {
+        let runs: Vec<&[EventId]> =
+            reordering.base.ids().map(|thread| prefix_of(trace, reordering, thread)).collect();
+        let until = |number: u32| {
+            runs.iter()
+                .map(|run| run.partition_point(|event| event.number() <= number))
+                .sum::<usize>()
+        };
+        // The least number that has `from` steps of the prefix up to it.
+        let (mut low, mut high) = (0, trace.len() as u32);
+        while low < high {
+            let middle = low + (high - low) / 2;
+            if until(middle) < from {
+                low = middle + 1;
+            } else {
+                high = middle;
+            }
+        }
+        let mut rest: Vec<&[EventId]> = runs
+            .iter()
+            .map(|run| &run[run.partition_point(|event| event.number() <= low)..])
+            .collect();
+        while steps.len() < count {
+            let first = rest.iter_mut().filter(|run| !run.is_empty()).min_by_key(|run| run[0]);
+            let Some(run) = first else { break };
+            steps.push(run[0]);
+            *run = &run[1..];
+        }
+    }
+    let scheduled = reordering.schedule.iter().skip(from.saturating_sub(prefix_count));
+    let missing = count - steps.len();
+    steps.extend(scheduled.take(missing));
+    steps
+}
+
 /// How many events `reordering` runs.
 pub fn steps_count(reordering: &Reordering) -> usize {
     prefix_count(reordering) + reordering.schedule.len()

@@ -95,7 +95,8 @@ pub fn capital(text: &str) -> String {
     letters.next().map_or(String::new(), |first| first.to_uppercase().chain(letters).collect())
 }
 
-fn is_hidden(letter: char) -> bool {
+/// Whether `letter` could move the cursor, turn the writing around or vanish, or cannot be carried by XML.
+pub fn is_hidden(letter: char) -> bool {
     letter.is_control()
         || matches!(letter,
             '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'

@@ -19,6 +19,7 @@ use reweave_trace::{AccessOp, LockOp, Op, TraceBuilder};
 use serde_json::json;
 
 use driver::Browser;
+pub(crate) use pages::BANK;
 
 const ENTER: &str = "\u{e007}";
 const ESCAPE: &str = "\u{e00c}";
@@ -74,7 +75,7 @@ fn a_finding_is_chosen_stepped_through_and_turned_around() {
     browser.click(last);
     assert!(heading(&browser).starts_with(&id));
     assert_eq!(browser.text("return window.location.hash"), format!("#{id}"));
-    let drawn = "return document.querySelector('svg.diagram').getAttribute('aria-label')";
+    let drawn = "return document.querySelector('svg.diagram[role=img]').getAttribute('aria-label')";
     assert_eq!(browser.text(drawn), "The predicted order of events");
     browser.click("#step-on");
     assert!(position(&browser).starts_with("1 of "), "{}", position(&browser));
@@ -166,7 +167,7 @@ fn findings_are_filtered_and_sorted() {
         let done = format!("(document.getElementById('scroller').dataset.run || '') !== '{run}'");
         browser.wait_for(&done);
     };
-    choose("kind", "6");
+    choose("kind", "race");
     assert_eq!(browser.text(total), format!("300 of {count} findings"));
     let first = "return document.querySelector('#rows .row .row-text').textContent";
     choose("sort", "location");
@@ -236,7 +237,7 @@ fn pages_can_be_read_on_wide_and_narrow_screens_in_any_light() {
     let page = pages::bank("readable");
     let (trace, outcome) = pages::state();
     let state = pages::page("state", &[Examined::new("transfer.std", &trace, &outcome)]);
-    let bank = reweave_testkit::std(pages::BANK);
+    let bank = reweave_testkit::std(BANK);
     let found = pages::found(&bank, &["races.exact"]);
     let mut out = Vec::new();
     let examined = Examined::new("bank.std", &bank, &found);
@@ -314,7 +315,7 @@ fn findings_of_several_traces_say_which_and_arguments_are_tables() {
     assert!(side(&browser).starts_with("The observed run itself leads to it."));
     browser.screenshot("several");
     let mut out = Vec::new();
-    let bank = reweave_testkit::std(pages::BANK);
+    let bank = reweave_testkit::std(BANK);
     let found = pages::found(&bank, &["races.exact"]);
     let examined = Examined::new("bank.std", &bank, &found);
     reweave_report::explanation_html(&mut out, &examined, &found.findings[0]).unwrap();
