@@ -130,6 +130,8 @@ function eventOf(view, at) {
         saw: events.saw[at] ?? null,
         other: at in other ? view.threads[other[at]] : null,
         causes: events.causes[at] ?? [],
+        isFirst: events.first.includes(at),
+        isLast: events.last.includes(at),
     };
 }
 

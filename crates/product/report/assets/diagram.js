@@ -3,6 +3,7 @@
 
 const LINE = 30;
 const TOP = 44;
+/** How wide the numbers of the steps are at least. */
 const GUTTER = 84;
 const BEFORE_TEXT = 13;
 
@@ -31,6 +32,19 @@ function label(cell) {
     const text = value === null ? event.op : `${event.op} = ${value}`;
     if (sees === null || event.saw === null || sees === event.saw) return text;
     return `${text} \u2190 ${sees === 0 ? 'initial value' : `event ${sees}`}`;
+}
+
+/** How wide what stands at the left of lines is. */
+function gutterWidth(lines, view) {
+    if (!gutterWidth.pen) {
+        gutterWidth.pen = document.createElement('canvas').getContext('2d');
+        gutterWidth.pen.font = `600 12.5px ${getComputedStyle(document.body).fontFamily}`;
+    }
+    const texts = lines
+        .filter((line) => line.cells.length)
+        .map((line) => gutter(line, view.goal, view.isPredicted));
+    const longest = texts.reduce((all, text) => (text.length > all.length ? text : all), '');
+    return Math.max(GUTTER, Math.ceil(gutterWidth.pen.measureText(longest).width) + 24);
 }
 
 /** How wide `text` is in a drawing, in pixels. */
@@ -66,21 +80,21 @@ function widestGap(lines) {
 }
 
 /** Where things are: the middle of a line, and the column of a thread; in `room` if that will do. */
-function measure(lines, threads, lanes, room) {
+function measure(lines, threads, lanes, room, gutter) {
     const left = (thread) => 22 + 9 * lanes.get(thread);
     const columns = widths(lines, threads, left);
     const sum = (which) => columns.slice(0, -1).reduce((all, column) => all + column[which], 0);
     const [full, close] = [sum(0), sum(1)];
     const last = columns[columns.length - 1][0];
     const shareIn = (some) => {
-        const spare = some - GUTTER - 12 - last - close;
+        const spare = some - gutter - 12 - last - close;
         return full > close && spare < full - close ? spare / (full - close) : Math.sign(spare);
     };
     // Rather a little closer than without what stands beside it.
     const beside = shareIn(room - SIDE);
     const share = Math.min(1, beside > CLOSE_MIN ? beside : Math.max(0, shareIn(room)));
     const xs = new Map();
-    let x = GUTTER;
+    let x = gutter;
     let width = 0;
     threads.forEach((thread, at) => {
         const [wide, narrow] = columns[at];
@@ -91,9 +105,10 @@ function measure(lines, threads, lanes, room) {
     return {
         x: (thread) => xs.get(thread),
         y: (line) => TOP + (line + 0.5) * LINE,
-        width: Math.ceil(Math.max(width, GUTTER + 6 + widestGap(lines)) + 12),
+        gutter,
+        width: Math.ceil(Math.max(width, gutter + 6 + widestGap(lines)) + 12),
         /** How much room there is to be for all, and what stands beside it. */
-        natural: Math.ceil(GUTTER + 12 + full + last) + SIDE,
+        natural: Math.ceil(gutter + 12 + full + last) + SIDE,
         height: TOP + lines.length * LINE + 14,
     };
 }
@@ -177,9 +192,9 @@ function gapLine(at, line, index, view) {
     return svg(
         'g',
         { class: isButton ? 'gap toggle' : 'gap', ...(isButton ? button : {}) },
-        svg('rect', { class: 'band', x: GUTTER, y: y - LINE / 2, width: at.width, height: LINE }),
-        svg('path', { d: `M${GUTTER} ${y}H${at.width - 12}` }),
-        svg('text', { x: GUTTER + 6, y: y + 4.5 }, gapText(line)),
+        svg('rect', { class: 'band', x: at.gutter, y: y - LINE / 2, width: at.width, height: LINE }),
+        svg('path', { d: `M${at.gutter} ${y}H${at.width - 12}` }),
+        svg('text', { x: at.gutter + 6, y: y + 4.5 }, gapText(line)),
     );
 }
 
@@ -214,7 +229,7 @@ function band(at, line, index, view) {
     return svg(
         'g',
         { class: `${classes(line)} back`, 'data-line': index, onclick: () => view.go(index) },
-        svg('rect', { class: 'band', x: GUTTER, y: y - LINE / 2, width: at.width, height: LINE }),
+        svg('rect', { class: 'band', x: at.gutter, y: y - LINE / 2, width: at.width, height: LINE }),
     );
 }
 
@@ -224,7 +239,7 @@ function margin(at, line, index, view) {
     return svg(
         'g',
         { class: classes(line), 'data-line': index, onclick: () => view.go(index) },
-        svg('rect', { class: 'band', x: 4, y: y - LINE / 2, width: GUTTER, height: LINE, rx: 5 }),
+        svg('rect', { class: 'band', x: 4, y: y - LINE / 2, width: at.gutter, height: LINE, rx: 5 }),
         svg(
             'text',
             { x: 12, y: y + 4.5, class: 'gutter' },
@@ -276,7 +291,7 @@ function cut(at, lines, threads) {
     return [
         svg('path', {
             class: 'cut',
-            d: `M${GUTTER - 14} ${first}L${path}L${at.width - 12} ${last}`,
+            d: `M${at.gutter - 14} ${first}L${path}L${at.width - 12} ${last}`,
         }),
         svg(
             'text',
@@ -345,6 +360,7 @@ function diagram(view, room) {
         threads,
         new Map(threads.map((thread) => [thread, lanes.get(thread).size])),
         room,
+        gutterWidth(lines, view),
     );
     const columns = threads.map((thread) =>
         svg(
@@ -408,14 +424,14 @@ function diagram(view, room) {
         ? 'The predicted order of events'
         : 'The observed order of events';
     const body = picture(
-        [GUTTER, TOP, at.width - GUTTER, at.height - TOP],
+        [at.gutter, TOP, at.width - at.gutter, at.height - TOP],
         { class: 'diagram', role: 'img', 'aria-label': title },
         [arrowheads(), each(band), columns, rects, arrows, ends.flat(), line, drawn, name],
     );
     const hidden = { 'aria-hidden': 'true' };
-    const heads = picture([GUTTER, 0, at.width - GUTTER, TOP], { class: 'diagram', ...hidden }, names);
+    const heads = picture([at.gutter, 0, at.width - at.gutter, TOP], { class: 'diagram', ...hidden }, names);
     const left = picture(
-        [0, TOP, GUTTER, at.height - TOP],
+        [0, TOP, at.gutter, at.height - TOP],
         { class: 'diagram', ...hidden },
         each(margin),
     );
@@ -427,6 +443,7 @@ function diagram(view, room) {
         el('div', { class: 'gutters' }, left),
         body,
     );
+    node.style.gridTemplateColumns = `${at.gutter}px auto`;
     return { node, width: at.width, natural: at.natural, bars, arrows: arrowsOf(lines) };
 }
 

@@ -210,12 +210,13 @@ function arrowsOf(lines) {
         if (seen && seen.event.thread !== event.thread) {
             arrows.push({ kind: 'reads', from: seen, to: cell, isFault: cell.role === ROLE.fault });
         }
-        if (!lastOf.has(event.thread) && started.has(event.thread)) {
+        if (event.isFirst && started.has(event.thread)) {
             arrows.push({ kind: 'starts', from: started.get(event.thread), to: cell });
         }
         if (event.kind === 'fork' && event.other) started.set(event.other, cell);
-        if (event.kind === 'join' && event.other && lastOf.has(event.other)) {
-            arrows.push({ kind: 'ends', from: lastOf.get(event.other), to: cell });
+        const ended = event.kind === 'join' && event.other ? lastOf.get(event.other) : null;
+        if (ended && ended.event.isLast && happens(cell)) {
+            arrows.push({ kind: 'ends', from: ended, to: cell });
         }
         if (TAKES.has(event.kind) && cell.role !== ROLE.blocked && cell.role !== ROLE.next) {
             const before = given.get(event.operand);

@@ -252,24 +252,24 @@ fn gaps(
     total: usize,
     events: impl Fn(usize, usize) -> Vec<EventId>,
 ) -> Vec<Gap> {
-    let (mut at, mut left) = (0, GAPS_MAX);
+    let count = rows.iter().filter(|row| matches!(row, Row::Gap(_))).count();
+    // Each gap has its share.
+    let max = reach.gap_max.min(GAPS_MAX / count.max(1));
+    let mut at = 0;
     let mut gaps = Vec::new();
     for row in rows {
         match *row {
             Row::Event(_) => at += 1,
             Row::Gap(count) => {
-                let max = reach.gap_max.min(left);
                 // What comes after a schedule has no order.
-                let gap = match (at + count <= total, count <= max) {
+                gaps.push(match (at + count <= total, count <= max) {
                     (false, _) => Gap::default(),
                     (true, true) => Gap { first: events(at, count), last: Vec::new() },
                     (true, false) => Gap {
                         first: events(at, max / 2),
                         last: events(at + count - max / 2, max / 2),
                     },
-                };
-                left -= gap.first.len() + gap.last.len();
-                gaps.push(gap);
+                });
                 at += count;
             }
         }

@@ -109,6 +109,9 @@ struct Events {
     other: BTreeMap<usize, usize>,
     /// For a read the event that it saw; 0 is the initial value.
     saw: BTreeMap<usize, u32>,
+    /// Those with which their threads start, and those with which they end.
+    first: Vec<usize>,
+    last: Vec<usize>,
     /// What woke it or let it go on.
     causes: BTreeMap<usize, Vec<u32>>,
 }
@@ -376,8 +379,8 @@ impl Builder<'_> {
         let picture = Picture::new(trace, finding, Extent::BRIEF);
         let heading = match (&picture, proof) {
             (Some(picture), _) => picture.heading,
-            (None, Some(proof)) => heading(proof),
-            (None, None) => "As it was observed:",
+            (None, Some(proof)) if !slice.predicted.is_empty() => heading(proof),
+            (None, _) => "As it was observed:",
         };
         let replayed = self.examined.replayed(&reported.id);
         let (confirmed, not_confirmed) = replayed_view(replayed);
@@ -517,6 +520,9 @@ impl Builder<'_> {
         events.value.extend(known_value(trace, id).map(|value| (at, value.to_string())));
         let saw = observed(trace, id).map(|seen| seen.write().map_or(0, EventId::number));
         events.saw.extend(saw.map(|saw| (at, saw)));
+        let of_thread = trace.thread_events(event.thread);
+        events.first.extend((of_thread.first() == Some(&id)).then_some(at));
+        events.last.extend((of_thread.last() == Some(&id)).then_some(at));
         let causes = causes(trace, id);
         if !causes.is_empty() {
             events.causes.insert(at, causes);
