@@ -283,7 +283,7 @@ function icon(d) {
 }
 
 /** What turns the orders around, and steps. */
-function toolbar(view, switches, hasBoth, position) {
+function toolbar(view, switches, hasBoth, rest) {
     const turner = (name, text) => {
         const turn = () => view.turn(name);
         const attributes = {
@@ -316,8 +316,8 @@ function toolbar(view, switches, hasBoth, position) {
             stepper('Step back (left arrow)', 'back', -1, 'M12 3 4 8 12 13z'),
             stepper('Step forward (right arrow)', 'on', 1, 'M4 3 12 8 4 13z'),
             stepper('To the end (End)', 'last', Infinity, 'M13 3V13M2 3 10 8 2 13z'),
-            position,
         ),
+        rest,
     );
 }
 
@@ -413,8 +413,8 @@ function evidence(finding, entry, chunk) {
         const gaps = gapsOf(entry[view.order]);
         folds.hidden = gaps.length === 0;
         folds.textContent = gaps.every((gap) => open[view.order].has(gap))
-            ? 'leave out again'
-            : 'show what is left out';
+            ? 'fold them again'
+            : 'show those left out';
         const all = stops();
         const left = view.lines.reduce((sum, line) => sum + line.gap, 0);
         const shown = left ? ' shown' : '';

@@ -155,7 +155,9 @@ pub fn page(
     body: impl FnOnce(&mut dyn Write) -> io::Result<()>,
 ) -> io::Result<()> {
     start(out, title, false)?;
-    writeln!(out, "<div class=\"plain\">\n<h1>{}</h1>", markup(heading))?;
+    let version = env!("CARGO_PKG_VERSION");
+    writeln!(out, "<div class=\"plain\">\n<p class=\"brand\">reweave <span>{version}</span></p>")?;
+    writeln!(out, "<h1>{}</h1>", markup(heading))?;
     body(out)?;
     writeln!(out, "</div>\n</body>\n</html>")
 }

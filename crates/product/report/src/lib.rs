@@ -70,7 +70,7 @@ pub use html::{html, page};
 pub use json::{SCHEMA, SCHEMA_FILE, compact, json, json_list, recorded_settings};
 pub use junit::junit;
 pub use sarif::sarif;
-pub use shown::{markup, shown};
+pub use shown::{markup, prose, shown};
 pub use sources::{Excerpt, Frame, Place, Sources};
 pub use stats::{Source, Stats, stats_json, stats_list_json, stats_text};
 pub use text::{summary, text};

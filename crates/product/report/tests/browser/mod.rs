@@ -327,7 +327,7 @@ fn gaps_open_and_close_by_mouse_and_by_keyboard() {
     );
     assert_eq!(
         browser.text("return document.getElementById('gaps').textContent"),
-        "leave out again"
+        "fold them again"
     );
     browser.press(END);
     assert!(side(&browser).contains("Both can happen now"));
