@@ -10,6 +10,7 @@
 
 mod code;
 mod data;
+mod facts;
 mod overview;
 mod view;
 

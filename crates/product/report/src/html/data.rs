@@ -7,6 +7,7 @@
 use reweave_analysis::{Guarantee, Kind, Reported};
 use serde::Serialize;
 
+use super::facts::{Fact, facts};
 use super::overview::Overview;
 use super::view::Strings;
 use crate::confirmation::Replayed;
@@ -14,7 +15,7 @@ use crate::left_out::{accounts, counters};
 use crate::site::place;
 use crate::standing;
 use crate::text::size;
-use crate::{Examined, summary, title};
+use crate::{Examined, json, summary, title};
 
 /// How many findings a chunk holds.
 pub(super) const CHUNK: usize = 100;
@@ -69,19 +70,12 @@ struct TraceView {
     size: String,
     summary: String,
     /// What is known of the recorded run.
-    run: Vec<FactView>,
+    run: Vec<Fact>,
     repairs: Vec<String>,
     coverage: Vec<CoverageView>,
     known: u64,
     suppressed: u64,
     overview: Option<Overview>,
-}
-
-/// Something that is known of a run.
-#[derive(Serialize)]
-struct FactView {
-    name: &'static str,
-    value: String,
 }
 
 #[derive(Serialize)]
@@ -204,12 +198,14 @@ fn trace_view(examined: &Examined<'_>, is_explanation: bool, has_overview: bool)
         incomplete: coverage.truncated.map(|reason| reason.as_str()),
         left_out,
     });
+    // What JSON says of the run; a value that cannot be written says nothing.
+    let recorded = serde_json::to_value(json::trace_entry(path, trace)).unwrap_or_default();
     let has_overview = has_overview && !outcome.findings.is_empty();
     TraceView {
         name: title(path).to_owned(),
         size: size(trace),
         summary: if is_explanation { String::new() } else { summary(outcome) },
-        run: Vec::new(),
+        run: facts(&recorded, trace.run_end()),
         repairs: trace.repairs().iter().map(ToString::to_string).collect(),
         coverage: coverage.collect(),
         known: set_aside.known,
