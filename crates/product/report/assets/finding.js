@@ -265,7 +265,7 @@ function next(chunk, told, entry) {
         entry.confirm
             ? command(
                   entry.confirm,
-                  entry.confirm.endsWith(' CMD')
+                  entry.confirm.endsWith(' -- CMD')
                       ? 'Make it happen; CMD is the command that was recorded:'
                       : 'Make it happen in the program:',
               )
@@ -558,6 +558,27 @@ function situated(view) {
     ].filter((node) => node !== null);
 }
 
+/** So many other places of a fault are listed. */
+const PLACES_MAX = 20;
+
+/** Where the same fault is besides, and the other traces that show it, where a report says so. */
+function elsewhere({ places = [], traces = [] }) {
+    if (places.length === 0 && traces.length === 0) return null;
+    return el(
+        'details',
+        { class: 'elsewhere', open: places.length <= 5 },
+        el('summary', null, 'The same fault elsewhere'),
+        el(
+            'ul',
+            null,
+            places.slice(0, PLACES_MAX).map(({ message }) => el('li', null, prose(message))),
+            unlisted('li', places.length - PLACES_MAX, 'place'),
+            traces.slice(0, PLACES_MAX).map((name) => el('li', null, 'in ', el('code', null, name))),
+            unlisted('li', traces.length - PLACES_MAX, 'trace'),
+        ),
+    );
+}
+
 /** What `finding` is called, and what it stands on. */
 function heading(finding, told, entry) {
     const standing = stands(finding);
@@ -641,6 +662,7 @@ function details(finding) {
         known(entry.known),
         choices(entry.choices),
         entry.note ? el('p', null, entry.note, '.') : null,
+        elsewhere(told),
         why(chunk, argument),
         (argument.before ?? []).map(part),
         evidence(finding, entry, chunk),

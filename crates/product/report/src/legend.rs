@@ -100,8 +100,7 @@ impl<'t> Legend<'t> {
             return Some(format!("{object} is what threads share of the variables of a function"));
         }
         let birth = self.births().get(id).copied().flatten()?;
-        let is_file = object.starts_with("descriptor(");
-        let born = self.at(birth, if is_file { "opened" } else { "allocated" });
+        let born = self.at(birth, "allocated");
         Some(match offset {
             "0" => format!("{object} was {born}"),
             _ => format!("{name} is byte {offset} of {object}, {born}"),
@@ -122,6 +121,14 @@ impl<'t> Legend<'t> {
         let (happening, names) = (self.trace.event(event), self.trace.names());
         let place = brief_place(own_place(self.trace, event));
         let at = if place.is_empty() { String::new() } else { format!(" at {place}") };
+        let verb = match happening.op {
+            Op::Object(ObjectOp::Alloc, object)
+                if names.objects.name(object).starts_with("descriptor(") =>
+            {
+                "opened"
+            }
+            _ => verb,
+        };
         format!("{verb}{at} by {}", names.threads.name(happening.thread))
     }
 

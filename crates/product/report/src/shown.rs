@@ -96,7 +96,7 @@ pub fn capital(text: &str) -> String {
     letters.next().map_or(String::new(), |first| first.to_uppercase().chain(letters).collect())
 }
 
-/// Whether `letter` could move the cursor, turn the writing around or vanish, or cannot be carried by XML.
+/// Whether `letter` could move the cursor, colour the terminal, turn the writing around or vanish.
 pub fn is_hidden(letter: char) -> bool {
     letter.is_control()
         || matches!(letter,
