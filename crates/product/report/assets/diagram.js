@@ -420,9 +420,10 @@ function diagram(view, room) {
         line.isEnd ? atOnce(at, line, index, view.goal, lines) : null,
     );
     const [line, name] = view.goal === 'state' ? cut(at, lines, threads) : [];
-    const title = view.isPredicted
-        ? 'The predicted order of events'
-        : 'The observed order of events';
+    const title =
+        view.isPredicted && !view.isAsObserved
+            ? 'The predicted order of events'
+            : 'The observed order of events';
     const body = picture(
         [at.gutter, TOP, at.width - at.gutter, at.height - TOP],
         { class: 'diagram', role: 'img', 'aria-label': title },

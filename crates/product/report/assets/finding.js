@@ -306,7 +306,7 @@ function toolbar(view, switches, hasBoth, rest) {
                   'div',
                   orders,
                   turner('observed', 'as observed'),
-                  turner('predicted', 'as predicted'),
+                  turner('predicted', view.isAsObserved ? 'up to the fault' : 'as predicted'),
               )
             : null,
         el(
@@ -326,7 +326,7 @@ const FRAME = 12;
 
 /** The drawing with what belongs to it: the switch between the orders, the steps, the state. */
 function evidence(finding, entry, chunk) {
-    const view = { goal: entry.goal, at: null };
+    const view = { goal: entry.goal, isAsObserved: entry.as_observed === true, at: null };
     const open = { predicted: new Set(), observed: new Set() };
     let orders = {};
     const layOut = () => {

@@ -6,6 +6,9 @@ const page = { view: null };
 const TRACES_MAX = 50;
 const REPAIRS_MAX = 200;
 
+/** What is known of a run that is typed as it stands there. */
+const TYPED = new Set(['command', 'variables', 'folder', 'options']);
+
 /** Says that `count` more are not listed. */
 function unlisted(tag, count, thing) {
     if (count <= 0) return null;
@@ -47,7 +50,12 @@ function traceSummary(trace) {
                   'dl',
                   { class: 'run' },
                   trace.run.map(({ name, value }) =>
-                      el('div', null, el('dt', null, name), el('dd', null, el('code', null, value))),
+                      el(
+                          'div',
+                          null,
+                          el('dt', null, name),
+                          el('dd', null, TYPED.has(name) ? el('code', null, value) : value),
+                      ),
                   ),
               )
             : null,

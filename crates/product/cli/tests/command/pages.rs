@@ -5,7 +5,12 @@
 //! pictures of them are kept in the folder `tmp/browser` of the build.
 
 #[path = "../../../report/tests/browser/driver.rs"]
-#[allow(dead_code, reason = "pages of findings are pressed and clicked, these are only looked at")]
+#[allow(
+    dead_code,
+    clippy::print_stdout,
+    reason = "pages of findings are pressed and clicked, these are only looked at; a browser that fails \
+              says why"
+)]
 mod driver;
 
 use std::fs;

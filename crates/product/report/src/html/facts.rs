@@ -40,15 +40,15 @@ pub(super) fn facts(trace: &Value, end: Option<&RunEnd>) -> Vec<Fact> {
         ("by", text("tool").map(str::to_owned)),
         ("threads", (!how.is_empty()).then(|| how.join(", "))),
         ("options", words("options")),
-        ("ended", end.map(ended)),
+        ("ended", end.and_then(ended)),
     ];
     facts.into_iter().filter_map(|(name, value)| Some(Fact { name, value: value? })).collect()
 }
 
-/// How a run ended, in a few words.
-fn ended(end: &RunEnd) -> String {
+/// How a run ended, in a few words; none if it is as runs should.
+fn ended(end: &RunEnd) -> Option<String> {
     let how = match end.kind {
-        EndKind::Exited => "by itself",
+        EndKind::Exited => return None,
         EndKind::Stopped => "when it was stopped",
         EndKind::Deadlock => "in a deadlock",
         EndKind::SelfDeadlock => "with a thread that waited for itself",
@@ -57,10 +57,10 @@ fn ended(end: &RunEnd) -> String {
         EndKind::Crash => "by a crash",
         EndKind::FailedAssertion => "by a failed assertion",
     };
-    match end.text.split_whitespace().collect::<Vec<_>>().join(" ") {
+    Some(match end.text.split_whitespace().collect::<Vec<_>>().join(" ") {
         text if text.is_empty() => how.to_owned(),
         text => format!("{how}: {text}"),
-    }
+    })
 }
 
 #[cfg(test)]

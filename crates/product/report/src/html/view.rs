@@ -382,6 +382,11 @@ impl Builder<'_> {
             (None, Some(proof)) if !slice.predicted.is_empty() => heading(proof),
             (None, _) => "As it was observed:",
         };
+        // The page marks them by their colour.
+        let heading = match heading.split_once(" (>") {
+            Some((heading, _)) => format!("{heading}:"),
+            None => heading.to_owned(),
+        };
         let replayed = self.examined.replayed(&reported.id);
         let (confirmed, not_confirmed) = replayed_view(replayed);
         let gaps = slice.gaps(trace, finding, self.reach);
@@ -396,7 +401,7 @@ impl Builder<'_> {
             explain: explain_command(&self.examined, reported)
                 .map(|it| self.command(&it, reported)),
             confirm: confirm_command(&self.examined, reported),
-            heading: self.strings.text(heading),
+            heading: self.strings.text(&heading),
             goal: slice::goal(finding),
             observed: self.rows(&slice.observed, &gaps.observed),
             predicted: self.rows(&slice.predicted, &gaps.predicted),
