@@ -108,7 +108,7 @@ function placeOf(view, at) {
         first,
         last,
         lines: file && file.lines,
-        colours: file && file.colours,
+        colours: (file && file.colours) ?? {},
     };
 }
 

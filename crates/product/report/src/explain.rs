@@ -25,7 +25,7 @@ use crate::schedule::{Extent, Seen, holds, observed};
 use crate::shown::{LINE_MAX, clipped, shown, wrapped};
 use crate::slice::{Drawn, Reach, Role, Row, Slice};
 use crate::text::{self, BAD, BOLD, CELL_MAX, DIM, ReportState, size};
-use crate::{Examined, counted, json, title};
+use crate::{Examined, counted, json, standing, title};
 
 pub use steps::Step;
 
@@ -80,7 +80,9 @@ impl<'a> Explanation<'a> {
         let finding = &reported.finding;
         // A state is reached by its events as they were observed: one table shows both.
         let proof = finding.evidence.proof().filter(|_| finding.detail.state().is_none());
-        let sides = proof.map(|proof| {
+        // What happened has no other order to put beside it.
+        let compared = proof.filter(|_| !standing::happened(trace, finding));
+        let sides = compared.map(|proof| {
             // What the argument names must be there to be seen.
             let named = argument::named(trace, proof);
             Slice::new(trace, finding, Reach::COMPARED, &named)

@@ -31,6 +31,7 @@ pub(super) struct FileView {
     name: u32,
     lines: BTreeMap<u32, String>,
     /// How the lines are coloured, where they are: the class of each part and its length.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     colours: BTreeMap<u32, String>,
 }
 
