@@ -607,8 +607,8 @@ function heading(finding, told, entry) {
 }
 
 /** Why it is a fault, and beside it how it is repaired. */
-function why(chunk, argument) {
-    const texts = (list) => list.map((text) => chunk.strings[text]);
+function why(chunk, told, argument) {
+    const texts = (list) => (list ?? []).map((text) => chunk.strings[text]);
     const reason = chunk.reasons[argument.why];
     const card = (title, name, paragraphs) =>
         paragraphs.length
@@ -622,8 +622,8 @@ function why(chunk, argument) {
     return el(
         'div',
         { class: 'reasons' },
-        card(reason.heading, 'reason', texts(reason.paragraphs)),
-        card('How to fix it', 'fix', texts(argument.fix)),
+        card(reason.heading, 'reason', told.why ?? texts(reason.paragraphs)),
+        card('How to fix it', 'fix', told.fix ?? texts(argument.fix)),
     );
 }
 
@@ -663,7 +663,7 @@ function details(finding) {
         choices(entry.choices),
         entry.note ? el('p', null, entry.note, '.') : null,
         elsewhere(told),
-        why(chunk, argument),
+        why(chunk, told, argument),
         (argument.before ?? []).map(part),
         evidence(finding, entry, chunk),
         (argument.after ?? []).map(part),

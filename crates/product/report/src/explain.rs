@@ -156,6 +156,14 @@ fn why(trace: &Trace, finding: &Finding) -> (&'static str, Vec<String>) {
     (heading, why::paragraphs(trace, finding))
 }
 
+/// Why `finding` is a fault and what usually repairs it, in paragraphs, without what its guarantee says.
+pub fn why_and_fix(trace: &Trace, finding: &Finding) -> (Vec<String>, Vec<String>) {
+    let mut why = why::paragraphs(trace, finding);
+    // Whether it happened is said by itself.
+    why.retain(|paragraph| paragraph != finding.guarantee().meaning());
+    (why, fix::paragraphs(trace, finding))
+}
+
 /// Those of `parts` that say anything.
 fn said(parts: Vec<(&'static str, Vec<String>)>) -> Vec<Section> {
     let parts = parts.into_iter().filter(|(_, paragraphs)| !paragraphs.is_empty());
@@ -421,13 +429,11 @@ pub fn argument(trace: &Trace, explanation: &Explanation<'_>) -> Argument {
         paragraphs: ending,
         is_list: false,
     });
-    // Whether it happened is said before, and only once.
-    let meaning = explanation.reported.finding.guarantee().meaning();
-    let paragraphs = why.map_or(&[][..], |why| &why.paragraphs).iter();
+    let (paragraphs, fix) = why_and_fix(trace, &explanation.reported.finding);
     Argument {
         why_heading: why.map_or("", |why| why.heading),
-        why: paragraphs.filter(|&it| it != meaning).cloned().collect(),
-        fix: explanation.fix.clone(),
+        why: paragraphs,
+        fix,
         before: before.iter().map(part).collect(),
         after: steps.into_iter().collect(),
     }

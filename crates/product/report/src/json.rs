@@ -19,14 +19,14 @@ use serde_json::Value;
 use serde_json::ser::{Formatter, PrettyFormatter};
 
 use crate::alternatives::writer;
-use crate::explain::{Explanation, Step};
+use crate::explain::{self, Explanation, Step};
 use crate::finding::free_reads;
 use crate::left_out::untried;
 use crate::schedule::{steps, steps_count};
 use crate::site::Site;
 use crate::slice::{Drawn, Role, Row};
 use crate::sources::Place;
-use crate::{Examined, SetAside};
+use crate::{Examined, SetAside, standing};
 
 /// The name of this form of report.
 pub const SCHEMA: &str = "reweave/1";
@@ -37,7 +37,7 @@ pub const SCHEMA_FILE: &str = include_str!("../schema/reweave-1.schema.json");
 /// Witnesses up to this long are written out event by event.
 const EXPLICIT_MAX: usize = 256;
 
-/// Up to so many findings are indented in full.
+/// Up to so many findings are indented in full, and say why each is a fault.
 const INDENTED_MAX: usize = 1_000;
 
 /// An object with these fields, in this order. `key?` is left out where it is none, and the fields of
@@ -262,9 +262,18 @@ pub fn trace_entry<'a>(path: &'a str, trace: &Trace) -> impl Serialize + use<'a>
     }
 }
 
+/// Whether each finding of `examined` says why it is a fault and how it is repaired.
+pub fn is_argued(examined: &Examined<'_>) -> bool {
+    examined.outcome.findings.len() <= INDENTED_MAX
+}
+
 fn entry<'a>(examined: &Examined<'a>, reported: &'a Reported) -> impl Serialize + use<'a> {
     let Reported { id, fingerprint, finding } = reported;
     let trace = examined.trace;
+    let (why, fix) = match is_argued(examined) {
+        true => explain::why_and_fix(trace, finding),
+        false => (Vec::new(), Vec::new()),
+    };
     object! {
         id: id,
         fingerprint: fingerprint.to_string(),
@@ -277,6 +286,9 @@ fn entry<'a>(examined: &Examined<'a>, reported: &'a Reported) -> impl Serialize 
         ..reading: finding.detail.nondeterminism().map(|detail| reading_entry(trace, detail)),
         ..state: finding.detail.state().map(|state| state_entry(trace, state)),
         sites: finding.events.iter().map(|&event| site_entry(trace, event)).collect::<Vec<_>>(),
+        happened?: standing::happened(trace, finding).then_some(true),
+        why?: unless_empty(why),
+        fix?: unless_empty(fix),
         witness?: finding.evidence.proof().map(|proof| witness_entry(trace, proof)),
         ..replayed: examined.replayed(id),
     }

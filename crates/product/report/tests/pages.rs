@@ -140,13 +140,16 @@ fn why_and_how_to_fix_are_on_the_page() {
     let trace = reweave_testkit::std(HIDDEN);
     let outcome = found(&trace, "races.exact");
     let page = page(&[Examined::new("run.std", &trace, &outcome)]);
-    let view: Value = serde_json::from_str(data(&page, "view0")).unwrap();
+    let [report, view]: [Value; 2] =
+        ["report0", "view0"].map(|id| serde_json::from_str(data(&page, id)).unwrap());
     let text = |id: &Value| view["strings"][id.as_u64().unwrap() as usize].as_str().unwrap();
     let argument = &view["findings"][0]["argument"];
     let why = &view["reasons"][argument["why"].as_u64().unwrap() as usize];
     assert_eq!(why["heading"], "Why it is a fault");
-    assert!(text(&why["paragraphs"][0]).contains("nothing makes one wait for the other"));
-    assert!(text(&argument["fix"][0]).contains("take the same lock around a.c:1 and b.c:3"));
+    let told = &report["findings"][0];
+    let [why, fix] = ["why", "fix"].map(|name| told[name][0].as_str().unwrap());
+    assert!(why.contains("nothing makes one wait for the other"), "{why}");
+    assert!(fix.contains("take the same lock around a.c:1 and b.c:3"), "{fix}");
     let before = argument["before"].to_string();
     assert!(before.contains("T1 released `m`"), "{before}");
     assert!(text(&view["findings"][0]["standing"]).starts_with("Predicted, from a run"));

@@ -20,7 +20,7 @@ use crate::Examined;
 use crate::alternatives::{Choices, known_value};
 use crate::confirmation::{CAVEAT, Replayed};
 use crate::finding::{confirm_command, explain_command, heading, instances_note, remarks};
-use crate::json::unless_empty;
+use crate::json::{self, unless_empty};
 use crate::legend::Legend;
 use crate::related::{Related, related};
 use crate::schedule::{Extent, observed};
@@ -277,10 +277,12 @@ struct CommandView {
     after: Option<u32>,
 }
 
-/// An argument, what many findings share of it by its numbers in the chunk.
+/// An argument, what many findings share of it by its numbers in the chunk. Where JSON reports say why it
+/// is a fault and how it is repaired, that is said there.
 #[derive(Debug, Serialize)]
 struct ArgumentView {
     why: usize,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     fix: Vec<u32>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     before: Vec<Part>,
@@ -444,10 +446,12 @@ impl Builder<'_> {
     }
 
     fn argument(&mut self, argument: Argument) -> ArgumentView {
-        let Argument { why_heading, mut why, fix, before, after } = argument;
-        if !self.reach.is_code_whole {
-            // The first paragraph is that of the kind of fault, which all share.
-            why.truncate(1);
+        let Argument { why_heading, mut why, mut fix, before, after } = argument;
+        // The first paragraph is that of the kind of fault, which all share.
+        why.truncate(1);
+        if json::is_argued(&self.examined) {
+            why.clear();
+            fix.clear();
         }
         let mut texts =
             |texts: Vec<String>| texts.iter().map(|text| self.strings.text(text)).collect();
