@@ -1,7 +1,9 @@
-// The space-time diagram: a column a thread, time downwards.
+// The space-time diagram: a column a thread, time downwards. The names of the threads stay at its top
+// and the numbers of the steps at its left while the rest is scrolled.
 
 const LINE = 30;
 const TOP = 44;
+/** How wide the numbers of the steps are at least. */
 const GUTTER = 84;
 const BEFORE_TEXT = 13;
 
@@ -32,6 +34,19 @@ function label(cell) {
     return `${text} \u2190 ${sees === 0 ? 'initial value' : `event ${sees}`}`;
 }
 
+/** How wide what stands at the left of lines is. */
+function gutterWidth(lines, view) {
+    if (!gutterWidth.pen) {
+        gutterWidth.pen = document.createElement('canvas').getContext('2d');
+        gutterWidth.pen.font = `600 12.5px ${getComputedStyle(document.body).fontFamily}`;
+    }
+    const texts = lines
+        .filter((line) => line.cells.length)
+        .map((line) => gutter(line, view.goal, view.isPredicted));
+    const longest = texts.reduce((all, text) => (text.length > all.length ? text : all), '');
+    return Math.max(GUTTER, Math.ceil(gutterWidth.pen.measureText(longest).width) + 24);
+}
+
 /** How wide `text` is in a drawing, in pixels. */
 function widthOf(text) {
     if (!widthOf.pen) {
@@ -58,22 +73,28 @@ function widths(lines, threads, left) {
     });
 }
 
+/** How wide the widest of the texts is that say what is left out. */
+function widestGap(lines) {
+    const gaps = lines.filter((line) => line.cells.length === 0);
+    return Math.max(0, ...gaps.map((line) => widthOf(gapText(line))));
+}
+
 /** Where things are: the middle of a line, and the column of a thread; in `room` if that will do. */
-function measure(lines, threads, lanes, room) {
+function measure(lines, threads, lanes, room, gutter) {
     const left = (thread) => 22 + 9 * lanes.get(thread);
     const columns = widths(lines, threads, left);
     const sum = (which) => columns.slice(0, -1).reduce((all, column) => all + column[which], 0);
     const [full, close] = [sum(0), sum(1)];
     const last = columns[columns.length - 1][0];
     const shareIn = (some) => {
-        const spare = some - GUTTER - 12 - last - close;
+        const spare = some - gutter - 12 - last - close;
         return full > close && spare < full - close ? spare / (full - close) : Math.sign(spare);
     };
     // Rather a little closer than without what stands beside it.
     const beside = shareIn(room - SIDE);
     const share = Math.min(1, beside > CLOSE_MIN ? beside : Math.max(0, shareIn(room)));
     const xs = new Map();
-    let x = GUTTER;
+    let x = gutter;
     let width = 0;
     threads.forEach((thread, at) => {
         const [wide, narrow] = columns[at];
@@ -84,9 +105,10 @@ function measure(lines, threads, lanes, room) {
     return {
         x: (thread) => xs.get(thread),
         y: (line) => TOP + (line + 0.5) * LINE,
-        width: Math.ceil(width + 12),
+        gutter,
+        width: Math.ceil(Math.max(width, gutter + 6 + widestGap(lines)) + 12),
         /** How much room there is to be for all, and what stands beside it. */
-        natural: Math.ceil(GUTTER + 12 + full + last) + SIDE,
+        natural: Math.ceil(gutter + 12 + full + last) + SIDE,
         height: TOP + lines.length * LINE + 14,
     };
 }
@@ -135,25 +157,54 @@ function arrowheads() {
             },
             svg('path', { d: 'M0 .5 8 4 0 7.5z' }),
         );
-    return svg('defs', null, ['reads', 'hands', 'starts', 'strong'].map(head));
+    return svg('defs', null, ['reads', 'hands', 'starts', 'ends', 'wakes', 'strong'].map(head));
 }
 
-function gapLine(at, line, index) {
+/** What is said of events that are left out, or of those that are no more. */
+function gapText(line) {
+    if (line.isOpen) return `▾ ${counted(line.count, 'event')}`;
+    const text = `${counted(line.gap, 'event')} left out`;
+    if (line.toggle === null || line.toggle === undefined) return `… ${text}`;
+    return line.some < line.gap ? `▸ ${text}; show ${line.some}` : `▸ ${text}; show`;
+}
+
+function gapLine(at, line, index, view) {
     const y = at.y(index);
-    const text = `… ${counted(line.gap, 'event')}`;
+    const isButton = line.toggle !== null && line.toggle !== undefined;
+    const turn = (event) => {
+        event.stopPropagation();
+        view.toggle(line.toggle);
+    };
+    const onkeydown = (event) => {
+        if (event.key !== 'Enter' && event.key !== ' ') return;
+        event.preventDefault();
+        turn(event);
+    };
+    const button = {
+        role: 'button',
+        tabindex: 0,
+        'aria-expanded': String(line.isOpen === true),
+        'aria-label': gapText(line),
+        'data-gap': line.toggle,
+        onclick: turn,
+        onkeydown,
+    };
     return svg(
         'g',
-        { class: 'gap' },
-        svg('path', { d: `M${GUTTER} ${y}H${at.width - 12}` }),
-        svg('text', { x: 12, y: y + 4.5 }, text),
+        { class: isButton ? 'gap toggle' : 'gap', ...(isButton ? button : {}) },
+        svg('rect', { class: 'band', x: at.gutter, y: y - LINE / 2, width: at.width, height: LINE }),
+        svg('path', { d: `M${at.gutter} ${y}H${at.width - 12}` }),
+        svg('text', { x: at.gutter + 6, y: y + 4.5 }, gapText(line)),
     );
 }
 
 /** What stands at the left of a line. */
 function gutter(line, goal, isPredicted) {
     const [cell] = line.cells;
-    if (line.isEnd)
-        return goal === 'deadlock' ? 'each waits' : goal === 'race' ? 'at once' : 'next';
+    if (line.isEnd) {
+        const names = { deadlock: 'each waits', stuck: 'waits', race: 'at once' };
+        return names[goal] ?? 'next';
+    }
     if (cell.role === ROLE.never) return 'never';
     if (isPredicted && cell.step > 0) return `step ${cell.step}`;
     return `event ${cell.event.number}`;
@@ -167,6 +218,7 @@ function classes(line) {
     const names = ['line'];
     if (isFault) names.push('fault');
     if (line.isEnd) names.push('end');
+    if (line.isExtra) names.push('extra');
     if (line.cells.length && line.cells[0].role === ROLE.never) names.push('never');
     return names.join(' ');
 }
@@ -177,14 +229,22 @@ function band(at, line, index, view) {
     return svg(
         'g',
         { class: `${classes(line)} back`, 'data-line': index, onclick: () => view.go(index) },
-        svg('rect', {
-            class: 'band',
-            x: 4,
-            y: y - LINE / 2,
-            width: at.width - 8,
-            height: LINE,
-            rx: 5,
-        }),
+        svg('rect', { class: 'band', x: at.gutter, y: y - LINE / 2, width: at.width, height: LINE }),
+    );
+}
+
+/** The left end of a line. */
+function margin(at, line, index, view) {
+    const y = at.y(index);
+    return svg(
+        'g',
+        { class: classes(line), 'data-line': index, onclick: () => view.go(index) },
+        svg('rect', { class: 'band', x: 4, y: y - LINE / 2, width: at.gutter, height: LINE, rx: 5 }),
+        svg(
+            'text',
+            { x: 12, y: y + 4.5, class: 'gutter' },
+            gutter(line, view.goal, view.isPredicted),
+        ),
     );
 }
 
@@ -206,11 +266,6 @@ function eventLine(at, line, index, view) {
     return svg(
         'g',
         { class: classes(line), 'data-line': index, onclick: () => view.go(index) },
-        svg(
-            'text',
-            { x: 12, y: y + 4.5, class: 'gutter' },
-            gutter(line, view.goal, view.isPredicted),
-        ),
         cells,
     );
 }
@@ -236,7 +291,7 @@ function cut(at, lines, threads) {
     return [
         svg('path', {
             class: 'cut',
-            d: `M${GUTTER - 14} ${first}L${path}L${at.width - 12} ${last}`,
+            d: `M${at.gutter - 14} ${first}L${path}L${at.width - 12} ${last}`,
         }),
         svg(
             'text',
@@ -305,12 +360,20 @@ function diagram(view, room) {
         threads,
         new Map(threads.map((thread) => [thread, lanes.get(thread).size])),
         room,
+        gutterWidth(lines, view),
     );
     const columns = threads.map((thread) =>
         svg(
             'g',
             { class: 'column' },
-            svg('path', { d: `M${at.x(thread)} ${TOP - 8}V${at.height - 8}` }),
+            svg('path', { d: `M${at.x(thread)} ${TOP}V${at.height - 8}` }),
+        ),
+    );
+    const names = threads.map((thread) =>
+        svg(
+            'g',
+            { class: 'column' },
+            svg('path', { d: `M${at.x(thread)} ${TOP - 8}V${TOP}` }),
             svg(
                 'text',
                 { x: at.x(thread) - 6, y: 22, class: 'thread' },
@@ -348,38 +411,50 @@ function diagram(view, room) {
             d: curve(at, arrow.from, arrow.to),
         });
     });
-    const bands = lines.map((line, index) => (line.gap ? null : band(at, line, index, view)));
+    const each = (draw) =>
+        lines.map((line, index) => (line.cells.length ? draw(at, line, index, view) : null));
     const drawn = lines.map((line, index) =>
-        line.gap ? gapLine(at, line, index) : eventLine(at, line, index, view),
+        line.cells.length ? eventLine(at, line, index, view) : gapLine(at, line, index, view),
     );
     const ends = lines.map((line, index) =>
         line.isEnd ? atOnce(at, line, index, view.goal, lines) : null,
     );
     const [line, name] = view.goal === 'state' ? cut(at, lines, threads) : [];
-    const title = view.isPredicted
-        ? 'The predicted order of events'
-        : 'The observed order of events';
-    const node = svg(
-        'svg',
-        {
-            class: 'diagram',
-            role: 'img',
-            'aria-label': title,
-            width: at.width,
-            height: at.height,
-            viewBox: `0 0 ${at.width} ${at.height}`,
-        },
-        arrowheads(),
-        bands,
-        columns,
-        rects,
-        arrows,
-        ends.flat(),
-        line,
-        drawn,
-        name,
+    const title =
+        view.isPredicted && !view.isAsObserved
+            ? 'The predicted order of events'
+            : 'The observed order of events';
+    const body = picture(
+        [at.gutter, TOP, at.width - at.gutter, at.height - TOP],
+        { class: 'diagram', role: 'img', 'aria-label': title },
+        [arrowheads(), each(band), columns, rects, arrows, ends.flat(), line, drawn, name],
     );
+    const hidden = { 'aria-hidden': 'true' };
+    const heads = picture([at.gutter, 0, at.width - at.gutter, TOP], { class: 'diagram', ...hidden }, names);
+    const left = picture(
+        [0, TOP, at.gutter, at.height - TOP],
+        { class: 'diagram', ...hidden },
+        each(margin),
+    );
+    const node = el(
+        'div',
+        { class: 'chart' },
+        el('div', { class: 'corner' }),
+        el('div', { class: 'heads' }, heads),
+        el('div', { class: 'gutters' }, left),
+        body,
+    );
+    node.style.gridTemplateColumns = `${at.gutter}px auto`;
     return { node, width: at.width, natural: at.natural, bars, arrows: arrowsOf(lines) };
+}
+
+/** A drawing of what is in a part of the whole, from `x` and `y` on. */
+function picture([x, y, width, height], attributes, children) {
+    return svg(
+        'svg',
+        { ...attributes, width, height, viewBox: `${x} ${y} ${width} ${height}` },
+        children,
+    );
 }
 
 /** What the shapes and colours of a diagram mean. */
@@ -440,6 +515,8 @@ function legend(drawing, view) {
         arrows.has('strong') ? item(arrow('strong'), 'reads from, at fault') : null,
         arrows.has('reads') ? item(arrow('reads'), 'reads from') : null,
         arrows.has('hands') ? item(arrow('hands'), 'lock handed over') : null,
-        arrows.has('starts') ? item(arrow('starts'), 'thread started or ended') : null,
+        arrows.has('starts') ? item(arrow('starts'), 'thread started') : null,
+        arrows.has('ends') ? item(arrow('ends'), 'thread ended and joined') : null,
+        arrows.has('wakes') ? item(arrow('wakes'), 'woken, or let go on') : null,
     );
 }

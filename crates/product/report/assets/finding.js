@@ -1,8 +1,25 @@
 // One finding: what it is, why, how it comes about, what to do next.
 
+/** How parts of code are coloured, by the letters that the data has for them. */
+const COLOURS = { k: 'keyword', s: 'string', n: 'number', c: 'comment', d: 'directive' };
+
+/** `text` in the colours that `parts` says: the class of each part and its length, as in `k6 -1`. */
+function coloured(text, parts) {
+    if (!parts) return [text];
+    let at = 0;
+    const pieces = parts.split(' ').map((part) => {
+        const end = at + Number(part.slice(1));
+        const piece = text.slice(at, end);
+        at = end;
+        const name = COLOURS[part[0]];
+        return name ? el('span', { class: `code-${name}` }, piece) : piece;
+    });
+    return [...pieces, text.slice(at)];
+}
+
 /** The lines of code around `place`, the one that matters marked. */
 function code(place) {
-    if (place.file === null) {
+    if (!place.hasCode) {
         return place.note ? el('p', { class: 'soft note' }, prose(place.note)) : null;
     }
     const lines = [];
@@ -13,7 +30,7 @@ function code(place) {
                 'tr',
                 { class: isMarked ? 'marked' : null },
                 el('td', { class: 'number' }, isMarked ? '▸ ' : '', number),
-                el('td', null, place.lines[number] ?? ''),
+                el('td', null, coloured(place.lines[number] ?? '', place.colours[number])),
             ),
         );
     }
@@ -30,7 +47,7 @@ function code(place) {
 }
 
 /** `holding m, n (shared)`. */
-function holding(locks) {
+function holdingNow(locks) {
     if (locks.length === 0) return ['holding no lock'];
     const names = locks.map((lock) => [
         el('code', null, lock.name),
@@ -39,10 +56,20 @@ function holding(locks) {
     return ['holding ', ...names.flatMap((name, at) => (at ? [', ', ...name] : name))];
 }
 
-/** One event at fault: which, the function it is in, what is held there, and who called it. */
-function site(chunk, [at, functionName, held, calls]) {
+/** An event that a finding is about besides those at fault. */
+function related(chunk, one) {
+    const named = { function: one.function === undefined ? null : chunk.strings[one.function] };
+    const node = site(chunk, named, one, false);
+    node.classList.add('related');
+    node.prepend(el('p', { class: 'soft' }, `Related: ${one.what}`));
+    return node;
+}
+
+/** One event at fault, with what a report in JSON has of it and what is said besides: what is held there,
+ *  and who called it. A thread that is stuck waits there. */
+function site(chunk, told, { event: at, holding, callers: list }, isStuck) {
     const event = chunk.events[at];
-    const callers = chunk.calls[calls];
+    const callers = list === undefined ? [] : chunk.callers[list];
     const stack =
         callers.length === 0
             ? null
@@ -56,8 +83,7 @@ function site(chunk, [at, functionName, held, calls]) {
                       callers.map((frame) => el('li', null, el('code', null, frame))),
                   ),
               );
-    const inside =
-        functionName === null ? null : [' in ', el('code', null, chunk.strings[functionName])];
+    const inside = told.function ? [' in ', el('code', null, told.function)] : null;
     const { name } = event.place;
     return el(
         'div',
@@ -67,8 +93,8 @@ function site(chunk, [at, functionName, held, calls]) {
             { class: 'site-head' },
             el('b', null, event.thread.name),
             ' ',
-            el('code', null, event.op),
-            el('span', { class: 'soft' }, ` event ${event.number}`),
+            el('span', { title: event.op }, prose(isStuck ? waiting(event) : deed(event))),
+            el('span', { class: 'soft' }, `, event ${event.number}`),
         ),
         el(
             'p',
@@ -76,7 +102,7 @@ function site(chunk, [at, functionName, held, calls]) {
             name ? el('code', null, name) : null,
             inside,
             name || inside ? ', ' : null,
-            chunk.strings[held],
+            holding === undefined ? holdingNow(event.held) : chunk.strings[holding],
         ),
         code(event.place),
         stack,
@@ -98,7 +124,7 @@ function known(entry) {
                 el(
                     'tbody',
                     null,
-                    entry.listed.map(([term, value]) =>
+                    entry.listed.map(({ term, value }) =>
                         el(
                             'tr',
                             null,
@@ -123,7 +149,7 @@ function choices(entry) {
         el(
             'ul',
             null,
-            entry.listed.map(([write, silence]) =>
+            entry.listed.map(({ write, silence }) =>
                 el(
                     'li',
                     null,
@@ -141,7 +167,7 @@ function choices(entry) {
 
 // A part of the argument for a finding.
 function part(it) {
-    const steps = (it.steps ?? []).map(([number, thread, op, reason]) =>
+    const steps = (it.steps ?? []).map(({ step: number, thread, op, reason }) =>
         el(
             'tr',
             null,
@@ -225,8 +251,11 @@ function command(text, why) {
     );
 }
 
-function next(entry) {
-    const explain = report.is_explanation ? null : entry.explain;
+function next(chunk, told, entry) {
+    const { before, after } = chunk.commands[entry.explain] ?? {};
+    const end = after === undefined ? '' : told.id + chunk.strings[after];
+    const isExplained = report.is_explanation || before === undefined;
+    const explain = isExplained ? null : chunk.strings[before] + end;
     if (!explain && !entry.confirm) return null;
     return el(
         'section',
@@ -254,7 +283,7 @@ function icon(d) {
 }
 
 /** What turns the orders around, and steps. */
-function toolbar(view, switches, hasBoth, position) {
+function toolbar(view, switches, hasBoth, rest) {
     const turner = (name, text) => {
         const turn = () => view.turn(name);
         const attributes = {
@@ -277,7 +306,7 @@ function toolbar(view, switches, hasBoth, position) {
                   'div',
                   orders,
                   turner('observed', 'as observed'),
-                  turner('predicted', 'as predicted'),
+                  turner('predicted', view.isAsObserved ? 'up to the fault' : 'as predicted'),
               )
             : null,
         el(
@@ -287,8 +316,8 @@ function toolbar(view, switches, hasBoth, position) {
             stepper('Step back (left arrow)', 'back', -1, 'M12 3 4 8 12 13z'),
             stepper('Step forward (right arrow)', 'on', 1, 'M4 3 12 8 4 13z'),
             stepper('To the end (End)', 'last', Infinity, 'M13 3V13M2 3 10 8 2 13z'),
-            position,
         ),
+        rest,
     );
 }
 
@@ -297,16 +326,22 @@ const FRAME = 12;
 
 /** The drawing with what belongs to it: the switch between the orders, the steps, the state. */
 function evidence(finding, entry, chunk) {
-    const orders = {
-        predicted: linesOf(chunk, entry.predicted),
-        observed: linesOf(chunk, entry.observed),
+    const view = { goal: entry.goal, isAsObserved: entry.as_observed === true, at: null };
+    const open = { predicted: new Set(), observed: new Set() };
+    let orders = {};
+    const layOut = () => {
+        orders = {
+            predicted: linesOf(chunk, entry.predicted, open.predicted),
+            observed: linesOf(chunk, entry.observed, open.observed),
+        };
+        const threads = threadsOf([...orders.predicted, ...orders.observed]);
+        // A lock has the same colour in both orders.
+        const bars = [...barsOf(orders.observed, threads), ...barsOf(orders.predicted, threads)];
+        view.threads = threads;
+        view.locks = [...new Set(bars.map((bar) => bar.lock.name))];
     };
-    const threads = threadsOf([...orders.predicted, ...orders.observed]);
-    if (threads.length === 0) return null;
-    // A lock has the same colour in both orders.
-    const bars = [...barsOf(orders.observed, threads), ...barsOf(orders.predicted, threads)];
-    const locks = [...new Set(bars.map((bar) => bar.lock.name))];
-    const view = { goal: entry.goal, threads, locks, at: null };
+    layOut();
+    if (view.threads.length === 0) return null;
     const scroller = el('div', {
         class: 'scroll drawing',
         tabindex: 0,
@@ -330,7 +365,7 @@ function evidence(finding, entry, chunk) {
         scroller.replaceChildren(drawing.node);
         legendBox.replaceChildren(legend(drawing, view));
     };
-    const stops = () => view.lines.map((line, at) => at).filter((at) => !view.lines[at].gap);
+    const stops = () => view.lines.map((line, at) => at).filter((at) => view.lines[at].cells.length);
     view.go = (line) => {
         view.at = line;
         show();
@@ -343,19 +378,43 @@ function evidence(finding, entry, chunk) {
         else view.at = all[Math.min(all.length - 1, to)];
         show();
     };
-    view.turn = (name) => {
-        const order = name || (view.isPredicted ? 'observed' : 'predicted');
-        if (orders[order].length === 0) return;
+    const redraw = (order) => {
+        layOut();
+        view.order = order;
         view.isPredicted = order === 'predicted';
         view.lines = orders[order];
         view.at = null;
-        for (const [key, node] of Object.entries(switches)) {
-            node.setAttribute('aria-pressed', String(key === order));
-        }
         draw();
         show();
     };
+    view.turn = (name) => {
+        const order = name || (view.isPredicted ? 'observed' : 'predicted');
+        if (orders[order].length === 0) return;
+        for (const [key, node] of Object.entries(switches)) {
+            node.setAttribute('aria-pressed', String(key === order));
+        }
+        redraw(order);
+    };
+    // Shows the events of a gap, or leaves them out again.
+    view.toggle = (gap) => {
+        const gaps = open[view.order];
+        if (!gaps.delete(gap)) gaps.add(gap);
+        redraw(view.order);
+        const node = scroller.querySelector(`[data-gap="${gap}"]`);
+        if (node) node.focus();
+    };
+    view.toggleAll = () => {
+        const all = gapsOf(entry[view.order]);
+        const isOpen = all.every((gap) => open[view.order].has(gap));
+        open[view.order] = new Set(isOpen ? [] : all);
+        redraw(view.order);
+    };
     const show = () => {
+        const gaps = gapsOf(entry[view.order]);
+        folds.hidden = gaps.length === 0;
+        folds.textContent = gaps.every((gap) => open[view.order].has(gap))
+            ? 'fold them again'
+            : 'show those left out';
         const all = stops();
         const left = view.lines.reduce((sum, line) => sum + line.gap, 0);
         const shown = left ? ' shown' : '';
@@ -363,18 +422,19 @@ function evidence(finding, entry, chunk) {
             view.at === null
                 ? counted(all.length, 'step') + (left ? `${shown}, ${grouped(left)} left out` : '')
                 : `${all.indexOf(view.at) + 1} of ${all.length}${shown}`;
-        for (const node of view.drawing.node.querySelectorAll('.line')) {
+        for (const node of scroller.querySelectorAll('.line')) {
             const line = Number(node.dataset.line);
             node.classList.toggle('now', line === view.at);
             node.classList.toggle('later', view.at !== null && line > view.at);
         }
         said.replaceChildren(...words(view, entry));
         rest.replaceChildren(...situated(view));
-        const now = view.drawing.node.querySelector('.now .mark');
+        const now = scroller.querySelector('.now .mark');
         if (now) now.scrollIntoView({ block: 'nearest', inline: 'nearest' });
     };
 
-    const bar = toolbar(view, switches, entry.predicted.length > 0, position);
+    const folds = el('button', { type: 'button', id: 'gaps', onclick: () => view.toggleAll() });
+    const bar = toolbar(view, switches, entry.predicted.length > 0, [position, folds]);
     page.view = view;
     // The drawing fits the room that there is, also when that changes.
     view.room = Infinity;
@@ -393,6 +453,7 @@ function evidence(finding, entry, chunk) {
         { class: 'evidence' },
         el('h3', null, 'How it happens'),
         el('p', null, chunk.strings[entry.heading]),
+        overviewOf(report.traces[finding.trace].overview, orders.observed),
         bar,
         stage,
         (entry.notes || []).map((note) => el('p', null, prose(note))),
@@ -403,7 +464,7 @@ function evidence(finding, entry, chunk) {
 /** What happens now, in words. */
 function words(view, entry) {
     if (view.at === null) {
-        const predicted = entry.is_as_observed
+        const predicted = entry.as_observed
             ? 'The observed run itself leads to it.'
             : 'This order was not observed, but is possible.';
         const text = view.isPredicted ? predicted : 'This is the observed order.';
@@ -413,18 +474,20 @@ function words(view, entry) {
     const heading = {
         race: 'Both can happen now, in either order:',
         deadlock: 'Each thread waits for a lock that another one holds:',
+        stuck: 'Nobody is left to let these go on:',
     }[entry.goal];
     const deeds = line.cells.map((cell) => {
         const value = valueOf(cell);
         const never = cell.role === ROLE.never ? ' This does not happen.' : '';
         const sees = sight(cell);
-        const end = line.isEnd ? ' is next: ' : ' ';
+        const isBlocked = cell.role === ROLE.blocked;
+        const end = line.isEnd && !isBlocked ? ' is next: ' : ' ';
         return el(
             'p',
             { class: 'deed' },
             el('b', null, cell.event.thread.name),
             end,
-            prose(deed(cell.event)),
+            prose(isBlocked ? waiting(cell.event) : deed(cell.event)),
             value === null ? '' : [' = ', el('code', null, value)],
             sees ? `, ${sees}` : '',
             '.',
@@ -454,7 +517,7 @@ function situated(view) {
                     ? el('span', { class: 'soft' }, 'not known: events are left out')
                     : locks.length === 0
                       ? el('span', { class: 'soft' }, 'nothing')
-                      : holding(locks).slice(1),
+                      : holdingNow(locks).slice(1),
             ),
         ),
     );
@@ -495,6 +558,75 @@ function situated(view) {
     ].filter((node) => node !== null);
 }
 
+/** So many other places of a fault are listed. */
+const PLACES_MAX = 20;
+
+/** Where the same fault is besides, and the other traces that show it, where a report says so. */
+function elsewhere({ places = [], traces = [] }) {
+    if (places.length === 0 && traces.length === 0) return null;
+    return el(
+        'details',
+        { class: 'elsewhere', open: places.length <= 5 },
+        el('summary', null, 'The same fault elsewhere'),
+        el(
+            'ul',
+            null,
+            places.slice(0, PLACES_MAX).map(({ message }) => el('li', null, prose(message))),
+            unlisted('li', places.length - PLACES_MAX, 'place'),
+            traces.slice(0, PLACES_MAX).map((name) => el('li', null, 'in ', el('code', null, name))),
+            unlisted('li', traces.length - PLACES_MAX, 'trace'),
+        ),
+    );
+}
+
+/** What `finding` is called, and what it stands on. */
+function heading(finding, told, entry) {
+    const standing = stands(finding);
+    const isCertain = ['witnessed', 'observed'].includes(standing);
+    return el(
+        'header',
+        null,
+        el(
+            'h2',
+            { tabindex: -1, id: 'heading' },
+            el('a', { href: `#${finding.anchor}` }, told.id),
+            ' ',
+            el('span', { class: `chip kind-${told.kind}` }, told.kind),
+            ' ',
+            el(
+                'span',
+                {
+                    class: isCertain ? 'chip good' : 'chip soft',
+                    title: meanings.get(standing),
+                },
+                standing,
+            ),
+            entry.confirmed ? [' ', el('span', { class: 'chip good' }, 'confirmed')] : null,
+        ),
+    );
+}
+
+/** Why it is a fault, and beside it how it is repaired. */
+function why(chunk, told, argument) {
+    const texts = (list) => (list ?? []).map((text) => chunk.strings[text]);
+    const reason = chunk.reasons[argument.why];
+    const card = (title, name, paragraphs) =>
+        paragraphs.length
+            ? el(
+                  'section',
+                  { class: `why ${name}` },
+                  el('h3', null, title),
+                  paragraphs.map((paragraph) => el('p', null, prose(paragraph))),
+              )
+            : null;
+    return el(
+        'div',
+        { class: 'reasons' },
+        card(reason.heading, 'reason', told.why ?? texts(reason.paragraphs)),
+        card('How to fix it', 'fix', told.fix ?? texts(argument.fix)),
+    );
+}
+
 /** All there is to say of `finding`. */
 function details(finding) {
     page.view = null;
@@ -507,61 +639,46 @@ function details(finding) {
         return el('p', { class: 'none soft' }, 'Loading…');
     }
     const entry = chunk.findings[finding.place];
-    const [guarantee, meaning] = report.guarantees[finding.guarantee];
+    const told = chunk.told[finding.place];
+    const { argument } = entry;
+    const isStuck = ['deadlock', 'stuck'].includes(entry.goal);
     const trace = report.traces[finding.trace];
     return el(
         'article',
         { id: finding.anchor },
-        el(
-            'header',
-            null,
-            el(
-                'h2',
-                { tabindex: -1, id: 'heading' },
-                el('a', { href: `#${finding.anchor}` }, finding.id),
-                ' ',
-                el(
-                    'span',
-                    { class: `chip kind-${report.kinds[finding.kind]}` },
-                    report.kinds[finding.kind],
-                ),
-                ' ',
-                el(
-                    'span',
-                    { class: finding.guarantee === 0 ? 'chip good' : 'chip soft', title: meaning },
-                    guarantee,
-                ),
-                entry.confirmed ? [' ', el('span', { class: 'chip good' }, 'confirmed')] : null,
-            ),
-            report.traces.length > 1 ? el('p', { class: 'soft' }, trace.name) : null,
-            el('p', { class: 'message' }, prose(finding.message)),
-        ),
+        heading(finding, told, entry),
+        report.traces.length > 1 ? el('p', { class: 'soft' }, trace.name) : null,
+        el('p', { class: 'message' }, prose(told.message)),
+        el('p', { class: 'standing' }, chunk.strings[entry.standing]),
         el(
             'div',
             { class: 'sites' },
-            entry.known ? null : entry.sites.map((one) => site(chunk, one)),
+            entry.known
+                ? null
+                : entry.sites.map((one, at) => site(chunk, told.sites[at], one, isStuck)),
+            (entry.related ?? []).map((one) => related(chunk, one)),
         ),
         (entry.legend || []).map((line) => el('p', { class: 'soft' }, `${line}.`)),
         known(entry.known),
         choices(entry.choices),
         entry.note ? el('p', null, entry.note, '.') : null,
-        entry.argument ? entry.argument.before.map(part) : null,
+        elsewhere(told),
+        why(chunk, told, argument),
+        (argument.before ?? []).map(part),
         evidence(finding, entry, chunk),
-        entry.argument ? entry.argument.after.map(part) : null,
+        (argument.after ?? []).map(part),
         entry.confirmed
             ? el('p', null, el('b', { class: 'good' }, 'Confirmed'), ` in ${entry.confirmed}`)
             : null,
         entry.not_confirmed
             ? el('p', null, el('b', null, 'Not confirmed'), `: ${entry.not_confirmed}`)
             : null,
-        next(entry),
+        next(chunk, told, entry),
         el(
             'footer',
             { class: 'soft' },
-            meaning,
-            ' ',
-            `Found by ${chunk.strings[entry.analysis]}; fingerprint `,
-            el('code', null, entry.fingerprint),
+            `Found by ${told.analysis} of ${report.name} ${report.version}; fingerprint `,
+            el('code', null, told.fingerprint),
             '.',
         ),
     );

@@ -21,6 +21,11 @@ const list = {
     run: 0,
 };
 
+/** What a finding stands on: what happened in the run is no prediction, whatever else proves it. */
+function stands(finding) {
+    return finding.happened ? 'observed' : finding.guarantee;
+}
+
 /** What the free text is looked for in. */
 function searched(finding) {
     if (list.texts[finding.at] === undefined) {
@@ -33,9 +38,9 @@ function searched(finding) {
 
 function isWanted(finding) {
     return (
-        (list.kind === '' || String(finding.kind) === list.kind) &&
-        (list.guarantee === '' || String(finding.guarantee) === list.guarantee) &&
-        (list.replayed === '' || String(finding.replayed) === list.replayed) &&
+        (list.kind === '' || finding.kind === list.kind) &&
+        (list.guarantee === '' || finding.guarantee === list.guarantee) &&
+        (list.replayed === '' || finding.replayed === list.replayed) &&
         (list.trace === '' || String(finding.trace) === list.trace) &&
         list.words.every((word) => searched(finding).includes(word))
     );
@@ -162,13 +167,15 @@ function row(finding) {
         el(
             'div',
             { class: 'row-head' },
-            el('b', { class: `kind-${report.kinds[finding.kind]}` }, finding.id),
+            el('b', { class: `kind-${finding.kind}` }, finding.id),
             ' ',
-            el('span', { class: 'soft' }, report.kinds[finding.kind]),
-            finding.guarantee === 0
-                ? null
-                : el('span', { class: 'soft' }, `, ${report.guarantees[finding.guarantee][0]}`),
-            finding.replayed === 2 ? el('span', { class: 'good' }, ' confirmed') : null,
+            el(
+                'span',
+                { class: 'soft' },
+                finding.kind,
+                stands(finding) === 'witnessed' ? '' : `, ${stands(finding)}`,
+            ),
+            finding.replayed === 'confirmed' ? el('span', { class: 'good' }, ' confirmed') : null,
             report.traces.length > 1
                 ? el('span', { class: 'row-trace soft' }, `in ${report.traces[finding.trace].name}`)
                 : null,
@@ -235,13 +242,13 @@ function filters() {
             refilter();
         },
     });
-    const kinds = report.kinds.map((kind, at) => [at, kind, count('kind', at)]);
-    const guarantees = report.guarantees.map(([word], at) => [at, word, count('guarantee', at)]);
-    const replayed = ['not replayed', 'not confirmed', 'confirmed'].map((text, at) => [
-        at,
-        text,
-        count('replayed', at),
-    ]);
+    const kinds = report.kinds.map((kind) => [kind, kind, count('kind', kind)]);
+    const guarantees = report.guarantees.map(({ name }) => [name, name, count('guarantee', name)]);
+    const replayed = [
+        ['confirmed', 'confirmed'],
+        ['failed', 'not confirmed'],
+        ['no', 'not replayed'],
+    ].map(([value, text]) => [value, text, count('replayed', value)]);
     const traces = report.traces.map((trace, at) => [at, trace.name, count('trace', at)]);
     return el(
         'div',
@@ -252,7 +259,7 @@ function filters() {
             { class: 'choices' },
             choice('Kind', 'kind', [['', 'all kinds'], ...kinds]),
             choice('Guarantee', 'guarantee', [['', 'all guarantees'], ...guarantees]),
-            choice('Replayed', 'replayed', [['', 'replayed or not'], ...replayed.reverse()]),
+            choice('Replayed', 'replayed', [['', 'replayed or not'], ...replayed]),
             report.traces.length > 1
                 ? choice('Trace', 'trace', [['', 'all traces'], ...traces])
                 : null,

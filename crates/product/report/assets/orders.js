@@ -5,8 +5,41 @@ const WRITES = new Set(['w', 'aw', 'arw']);
 const TAKES = new Set(['acq', 'racq']);
 const GIVES = new Set(['rel', 'rrel']);
 
-/** Roles of events, numbered as the data has them. */
-const ROLE = { step: 0, fault: 1, next: 2, blocked: 3, never: 4, ahead: 5 };
+/** What events have to do with a finding, as the data calls it. */
+const ROLE = {
+    step: 'step',
+    fault: 'fault',
+    next: 'next',
+    blocked: 'blocked',
+    never: 'never',
+    ahead: 'ahead',
+};
+
+/** What an event does with a lock or a file descriptor as a whole, in words; nothing if it does not. */
+function ofHandle(event) {
+    const lock = /^lock\((.*)\)$/.exec(event.operand);
+    const file = /^descriptor\((\d+)\)/.exec(event.operand);
+    const name = lock ? '`' + lock[1] + '`' : file ? `file descriptor ${file[1]}` : null;
+    if (name === null) return null;
+    if (event.kind === 'free') return `${lock ? 'destroys' : 'closes'} ${name}`;
+    if (event.kind === 'alloc') return `${lock ? 'makes' : 'opens'} ${name}`;
+    return file && (READS.has(event.kind) || WRITES.has(event.kind)) ? `uses ${name}` : null;
+}
+
+/** What the thread of an event waits for in it, in words. */
+function waiting(event) {
+    const of = '`' + event.operand + '`';
+    const words = {
+        join: `waits for ${of} to end`,
+        wake: `waits on ${of}`,
+        wait: `waits on ${of}`,
+        take: `waits for a post of ${of}`,
+        depart: `waits at ${of}`,
+        arrive: `waits at ${of}`,
+    };
+    const isLock = TAKES.has(event.kind) || ['req', 'wreq'].includes(event.kind);
+    return words[event.kind] || (isLock ? `waits for ${of}` : deed(event));
+}
 
 /** What an event does, in words. */
 function deed(event) {
@@ -40,10 +73,10 @@ function deed(event) {
         begin: `begins block ${of}`,
         end: `ends block ${of}`,
         let: `assigns to ${of}`,
-        branch: 'branches',
+        branch: 'is here',
         fence: 'executes a fence',
     };
-    return words[event.kind] || `does ${event.op}`;
+    return ofHandle(event) || words[event.kind] || `does ${event.op}`;
 }
 
 /** The locks that the thread of `event` holds after it. */
@@ -61,30 +94,54 @@ function gapBetween(lines, from, to) {
     return lines.findIndex((line, at) => at > from && at < to && line.gap > 0);
 }
 
-/** The rows of an order as lines: events that happen at once at the end share one. */
-function linesOf(chunk, rows) {
+/** How many events of a gap can be shown. */
+function hidden(row) {
+    return (row.first ?? []).length + (row.last ?? []).length;
+}
+
+/** The rows of an order as lines: events that happen at once at the end share one. The gaps that are
+ *  named in `open`, by the numbers of their rows, are lines of their events. */
+function linesOf(chunk, rows, open = new Set()) {
     const lines = [];
     let count = 0;
-    for (const entry of rows) {
-        if (entry < 0) {
-            lines.push({ gap: -entry, cells: [] });
-            count -= entry;
-            continue;
-        }
-        const [at, role, seen] = typeof entry === 'number' ? [entry, ROLE.step] : entry;
-        const event = chunk.events[at];
+    const push = (row, isExtra) => {
+        const role = Object.values(ROLE).find((name) => name in row);
+        const seen = row.sees;
+        const event = chunk.events[row[role]];
         const isStep = role === ROLE.step || role === ROLE.fault;
         const saw = isStep || role === ROLE.ahead ? event.saw : null;
-        const sees = seen === undefined ? saw : seen < 0 ? null : seen;
+        const sees = seen === undefined ? saw : seen;
         if (isStep) count += 1;
         const write = sees ? chunk.byNumber.get(sees) : undefined;
         const cell = { event, role, step: isStep ? count : 0, sees, write };
         const last = lines[lines.length - 1];
         const isNext = role === ROLE.next || role === ROLE.blocked;
         if (isNext && last && last.isEnd) last.cells.push(cell);
-        else lines.push({ gap: 0, cells: [cell], isEnd: isNext });
-    }
+        else lines.push({ gap: 0, cells: [cell], isEnd: isNext, isExtra });
+    };
+    rows.forEach((row, at) => {
+        if (typeof row === 'number') push({ step: row }, false);
+        else if (row.gap === undefined) push(row, false);
+        else if (open.has(at)) {
+            const [first, last] = [row.first ?? [], row.last ?? []];
+            const rest = row.gap - first.length - last.length;
+            lines.push({ gap: 0, cells: [], toggle: at, count: row.gap, isOpen: true });
+            first.forEach((step) => push({ step }, true));
+            if (rest > 0) lines.push({ gap: rest, cells: [] });
+            count += rest;
+            last.forEach((step) => push({ step }, true));
+        } else {
+            const toggle = hidden(row) > 0 ? at : null;
+            lines.push({ gap: row.gap, cells: [], toggle, count: row.gap, some: hidden(row) });
+            count += row.gap;
+        }
+    });
     return lines;
+}
+
+/** The numbers of the rows that are gaps of which events can be shown. */
+function gapsOf(rows) {
+    return rows.map((row, at) => at).filter((at) => hidden(rows[at]) > 0);
 }
 
 /** The threads of some lines, in the order of the trace. */
@@ -138,7 +195,8 @@ function barsOf(lines, threads) {
     return bars;
 }
 
-/** What leads from one event to another: reads, locks handed over, threads started and ended. */
+/** What leads from one event to another: reads, locks handed over, threads started and ended, and what
+ *  woke those that waited. */
 function arrowsOf(lines) {
     const cells = cellsOf(lines).filter((cell) => cell.role !== ROLE.never);
     const byNumber = new Map(cells.map((cell) => [cell.event.number, cell]));
@@ -152,12 +210,13 @@ function arrowsOf(lines) {
         if (seen && seen.event.thread !== event.thread) {
             arrows.push({ kind: 'reads', from: seen, to: cell, isFault: cell.role === ROLE.fault });
         }
-        if (!lastOf.has(event.thread) && started.has(event.thread)) {
+        if (event.isFirst && started.has(event.thread)) {
             arrows.push({ kind: 'starts', from: started.get(event.thread), to: cell });
         }
         if (event.kind === 'fork' && event.other) started.set(event.other, cell);
-        if (event.kind === 'join' && event.other && lastOf.has(event.other)) {
-            arrows.push({ kind: 'starts', from: lastOf.get(event.other), to: cell });
+        const ended = event.kind === 'join' && event.other ? lastOf.get(event.other) : null;
+        if (ended && ended.event.isLast && happens(cell)) {
+            arrows.push({ kind: 'ends', from: ended, to: cell });
         }
         if (TAKES.has(event.kind) && cell.role !== ROLE.blocked && cell.role !== ROLE.next) {
             const before = given.get(event.operand);
@@ -166,6 +225,14 @@ function arrowsOf(lines) {
             }
         }
         if (GIVES.has(event.kind)) given.set(event.operand, cell);
+        const isOver = happens(cell) && cell.role !== ROLE.ahead;
+        for (const number of isOver ? event.causes : []) {
+            const cause = byNumber.get(number);
+            const isOther = cause && cause.event.thread !== event.thread;
+            if (isOther && cause.line < cell.line) {
+                arrows.push({ kind: 'wakes', from: cause, to: cell });
+            }
+        }
         lastOf.set(event.thread, cell);
     }
     return arrows;

@@ -6,6 +6,9 @@ const page = { view: null };
 const TRACES_MAX = 50;
 const REPAIRS_MAX = 200;
 
+/** What is known of a run that is typed as it stands there. */
+const TYPED = new Set(['command', 'variables', 'folder', 'options']);
+
 /** Says that `count` more are not listed. */
 function unlisted(tag, count, thing) {
     if (count <= 0) return null;
@@ -42,6 +45,20 @@ function traceSummary(trace) {
         { class: 'trace' },
         el('h2', null, trace.name),
         el('p', { class: 'soft' }, trace.size),
+        trace.run.length
+            ? el(
+                  'dl',
+                  { class: 'run' },
+                  trace.run.map(({ name, value }) =>
+                      el(
+                          'div',
+                          null,
+                          el('dt', null, name),
+                          el('dd', null, TYPED.has(name) ? el('code', null, value) : value),
+                      ),
+                  ),
+              )
+            : null,
         report.traces.length > 1 || findings.length === 0 ? el('p', null, trace.summary) : null,
         aside.map((text) => el('p', { class: 'soft' }, text)),
         rest.length
@@ -97,19 +114,19 @@ function several(kind, count) {
 /** How many findings there are of each kind and guarantee. */
 function totals() {
     const counts = report.kinds
-        .map((kind, at) => [kind, at, findings.filter((finding) => finding.kind === at).length])
-        .filter(([, , count]) => count > 0);
-    const proven = findings.filter((finding) => finding.guarantee === 0).length;
-    const confirmed = findings.filter((finding) => finding.replayed === 2).length;
+        .map((kind) => [kind, findings.filter((finding) => finding.kind === kind).length])
+        .filter(([, count]) => count > 0);
+    const seen = findings.filter((finding) => stands(finding) === 'observed').length;
+    const proven = findings.filter((finding) => stands(finding) === 'witnessed').length;
+    const confirmed = findings.filter((finding) => finding.replayed === 'confirmed').length;
     return el(
         'ul',
         { class: 'totals' },
-        counts.map(([kind, , count]) =>
+        counts.map(([kind, count]) =>
             el('li', null, el('b', { class: `kind-${kind}` }, grouped(count)), ` ${several(kind, count)}`),
         ),
-        findings.length
-            ? el('li', null, el('b', { class: 'good' }, grouped(proven)), ' witnessed')
-            : null,
+        seen ? el('li', null, el('b', { class: 'good' }, grouped(seen)), ' observed') : null,
+        proven ? el('li', null, el('b', { class: 'good' }, grouped(proven)), ' witnessed') : null,
         confirmed
             ? el('li', null, el('b', { class: 'good' }, grouped(confirmed)), ' confirmed')
             : null,
@@ -121,6 +138,7 @@ const KEYS = [
     ['← / →', 'step back, forward'],
     ['Home / End', 'first, last step'],
     ['o', 'the other order'],
+    ['g', 'show what is left out'],
     ['/', 'filter'],
     ['Enter', 'from the list or the filter to the finding'],
     ['t', 'light or dark'],
@@ -189,6 +207,7 @@ const ACTIONS = {
     Home: () => page.view && page.view.step(-Infinity),
     End: () => page.view && page.view.step(Infinity),
     o: () => page.view && page.view.turn(),
+    g: () => page.view && page.view.toggleAll(),
     t: turnTheme,
     '/': () => {
         const input = document.getElementById('filter');
@@ -258,7 +277,13 @@ function build() {
         button('Keys (?)', { onclick: () => page.keys.showModal(), id: 'show-keys' }, 'keys'),
         button('Light or dark (t)', { onclick: turnTheme, id: 'theme' }, 'theme'),
     );
-    const top = el('header', { class: 'top' }, el('h1', null, report.heading), tools);
+    const title = el(
+        'div',
+        { class: 'title' },
+        el('span', { class: 'brand' }, report.name, ' ', el('span', null, report.version)),
+        el('h1', null, report.heading),
+    );
+    const top = el('header', { class: 'top' }, title, tools);
     const app = document.getElementById('app');
     if (report.is_explanation) {
         app.append(

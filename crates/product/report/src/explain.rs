@@ -6,8 +6,10 @@
 
 mod argument;
 mod fix;
+mod misuse;
 mod path;
 mod steps;
+mod stuck;
 mod why;
 
 use std::io::{self, Write};
@@ -18,12 +20,12 @@ use reweave_trace::{EventId, Trace};
 
 use crate::alternatives::known_value;
 use crate::finding::confirm_command;
-use crate::html::{Argument, Part, explanation_page};
+use crate::html::{Argument, Part, StepPart, explanation_page};
 use crate::schedule::{Extent, Seen, holds, observed};
 use crate::shown::{LINE_MAX, clipped, shown, wrapped};
 use crate::slice::{Drawn, Reach, Role, Row, Slice};
 use crate::text::{self, BAD, BOLD, CELL_MAX, DIM, ReportState, size};
-use crate::{Examined, counted, json, title};
+use crate::{Examined, counted, json, standing, title};
 
 pub use steps::Step;
 
@@ -61,6 +63,9 @@ pub struct Section {
 /// What introduces the circle of a deadlock.
 const CIRCLE_HEADING: &str = "Who waits for whom";
 
+/// What introduces why the run did not show it.
+const NOT_SHOWN_HEADING: &str = "Why the observed run did not show it";
+
 /// What introduces why each step is allowed.
 const STEPS_HEADING: &str = "Why each step is allowed";
 
@@ -75,7 +80,9 @@ impl<'a> Explanation<'a> {
         let finding = &reported.finding;
         // A state is reached by its events as they were observed: one table shows both.
         let proof = finding.evidence.proof().filter(|_| finding.detail.state().is_none());
-        let sides = proof.map(|proof| {
+        // What happened has no other order to put beside it.
+        let compared = proof.filter(|_| !standing::happened(trace, finding));
+        let sides = compared.map(|proof| {
             // What the argument names must be there to be seen.
             let named = argument::named(trace, proof);
             Slice::new(trace, finding, Reach::COMPARED, &named)
@@ -88,6 +95,26 @@ impl<'a> Explanation<'a> {
             fix: fix::paragraphs(trace, finding),
             sides,
             ends: proof.and_then(|proof| ends(trace, proof, &finding.detail)),
+        }
+    }
+
+    /// Why it is a fault and what repairs it, for one finding among others; if `is_argued`, also who
+    /// waits for whom and why the run did not show it.
+    pub fn brief(trace: &Trace, reported: &'a Reported, is_argued: bool) -> Self {
+        let finding = &reported.finding;
+        let mut parts = vec![why(trace, finding)];
+        if is_argued {
+            parts.push((CIRCLE_HEADING, argument::circle(trace, finding)));
+            parts.push((NOT_SHOWN_HEADING, argument::not_shown(trace, finding)));
+        }
+        Self {
+            reported,
+            sections: said(parts),
+            steps: Vec::new(),
+            ending: Vec::new(),
+            fix: fix::paragraphs(trace, finding),
+            sides: None,
+            ends: None,
         }
     }
 
@@ -111,17 +138,34 @@ fn sections(trace: &Trace, finding: &Finding) -> Vec<Section> {
         }
         _ => Vec::new(),
     };
-    let why_heading = match finding.kind {
+    said(vec![
+        why(trace, finding),
+        (CIRCLE_HEADING, argument::circle(trace, finding)),
+        (NOT_SHOWN_HEADING, argument::not_shown(trace, finding)),
+        ("Which relations order the pair", relations),
+    ])
+}
+
+/// Why it is a fault, with what introduces that.
+fn why(trace: &Trace, finding: &Finding) -> (&'static str, Vec<String>) {
+    let heading = match finding.kind {
         // A state may be one that was hoped for.
         Kind::Predicate => "What the predicate says",
         _ => "Why it is a fault",
     };
-    let parts = [
-        (why_heading, why::paragraphs(trace, finding)),
-        (CIRCLE_HEADING, argument::circle(trace, finding)),
-        ("Why the observed run did not show it", argument::not_shown(trace, finding)),
-        ("Which relations order the pair", relations),
-    ];
+    (heading, why::paragraphs(trace, finding))
+}
+
+/// Why `finding` is a fault and what usually repairs it, in paragraphs, without what its guarantee says.
+pub fn why_and_fix(trace: &Trace, finding: &Finding) -> (Vec<String>, Vec<String>) {
+    let mut why = why::paragraphs(trace, finding);
+    // Whether it happened is said by itself.
+    why.retain(|paragraph| paragraph != finding.guarantee().meaning());
+    (why, fix::paragraphs(trace, finding))
+}
+
+/// Those of `parts` that say anything.
+fn said(parts: Vec<(&'static str, Vec<String>)>) -> Vec<Section> {
     let parts = parts.into_iter().filter(|(_, paragraphs)| !paragraphs.is_empty());
     let is_list = |heading| heading == CIRCLE_HEADING;
     parts
@@ -180,7 +224,8 @@ pub fn explanation_json(
     examined: &Examined<'_>,
     reported: &Reported,
 ) -> io::Result<()> {
-    json::write_explanation(out, examined, &Explanation::new(examined.trace, reported))
+    let explanation = Explanation::new(examined.trace, reported);
+    json::write_json(out, &json::explained(examined, &explanation), usize::MAX)
 }
 
 /// Writes what there is to say about `reported`, one of the findings of `examined`, with colours;
@@ -359,35 +404,48 @@ pub fn explanation_html(
     reported: &Reported,
 ) -> io::Result<()> {
     let explanation = Explanation::new(examined.trace, reported);
-    let argument = argument(examined.trace, &explanation);
-    explanation_page(out, examined, reported, argument, |out| {
-        write_text(out, examined, &explanation)
-    })
+    explanation_page(out, examined, &explanation, |out| write_text(out, examined, &explanation))
 }
 
-/// What is said before the schedule, and after it.
-fn argument(trace: &Trace, explanation: &Explanation<'_>) -> Argument {
-    let part = |heading, steps, paragraphs: &[String], is_list| {
-        let paragraphs = paragraphs.iter().map(|text| shown(text).into_owned()).collect();
-        Part { heading, steps, paragraphs, is_list }
+/// The argument of `explanation`, for a page.
+pub fn argument(trace: &Trace, explanation: &Explanation<'_>) -> Argument {
+    let part = |it: &Section| Part {
+        heading: it.heading,
+        steps: Vec::new(),
+        paragraphs: it.paragraphs.clone(),
+        is_list: it.is_list,
     };
-    let sections = explanation.sections.iter();
-    let before =
-        sections.map(|it| part(it.heading, Vec::new(), &it.paragraphs, it.is_list)).collect();
-    let steps = explanation.steps.iter().map(|step| step_cells(trace, step)).collect();
-    let after = [
-        part(STEPS_HEADING, steps, &explanation.ending, false),
-        part(FIX_HEADING, Vec::new(), &explanation.fix, false),
-    ];
-    let is_said = |part: &Part| !part.steps.is_empty() || !part.paragraphs.is_empty();
-    Argument { before, after: after.into_iter().filter(is_said).collect() }
+    // Why it is a fault comes first wherever it is said.
+    let (why, before) = match explanation.sections.split_first() {
+        Some((why, before)) => (Some(why), before),
+        None => (None, &[][..]),
+    };
+    let steps: Vec<StepPart> =
+        explanation.steps.iter().map(|step| step_part(trace, step)).collect();
+    let ending = explanation.ending.clone();
+    let steps = (!steps.is_empty() || !ending.is_empty()).then_some(Part {
+        heading: STEPS_HEADING,
+        steps,
+        paragraphs: ending,
+        is_list: false,
+    });
+    let (paragraphs, fix) = why_and_fix(trace, &explanation.reported.finding);
+    Argument {
+        why_heading: why.map_or("", |why| why.heading),
+        why: paragraphs,
+        fix,
+        before: before.iter().map(part).collect(),
+        after: steps.into_iter().collect(),
+    }
 }
 
 /// A step, who makes it, what happens, and why it may.
-fn step_cells(trace: &Trace, step: &Step) -> [String; 4] {
+fn step_part(trace: &Trace, step: &Step) -> StepPart {
     let (event, names) = (trace.event(step.event), trace.names());
-    let op = names.spell(event.op).to_string();
-    let reason = step.reason.words(trace, step.event);
-    let number = step.step.to_string();
-    [&number, names.threads.name(event.thread), &op, &reason].map(|it| shown(it).into_owned())
+    StepPart {
+        step: step.step,
+        thread: names.threads.name(event.thread).to_owned(),
+        op: names.spell(event.op).to_string(),
+        reason: step.reason.words(trace, step.event),
+    }
 }

@@ -118,7 +118,7 @@ pub fn graph_svg(out: &mut dyn Write, ctp: &Ctp, graph: &Graph) -> io::Result<()
             out,
             "<rect x=\"{}\" y=\"{}\" width=\"44\" height=\"18\" rx=\"4\" fill=\"var(--band)\" \
              stroke=\"currentColor\"/><text x=\"{x}\" y=\"{}\" text-anchor=\"middle\" \
-             font-size=\"12\">{}</text>",
+             font-size=\"13\">{}</text>",
             x - 22,
             y - 9,
             y + 4,
@@ -174,7 +174,7 @@ fn transaction_edge(
          marker-end=\"url(#tip)\"/>"
     )?;
     let middle = top.midpoint(bottom) + 4;
-    writeln!(out, "<text x=\"{}\" y=\"{middle}\" font-size=\"12\">{}</text>", x + 6, markup(lines))
+    writeln!(out, "<text x=\"{}\" y=\"{middle}\" font-size=\"13\">{}</text>", x + 6, markup(lines))
 }
 
 fn switch(out: &mut dyn Write, (from, to): (Placed, Placed)) -> io::Result<()> {

@@ -1,28 +1,66 @@
 //! Findings as one HTML page that needs nothing else: no network, no other file.
 //!
-//! The page holds what was found as data, and a script that lists, filters and draws it; the script
-//! only ever puts text into the page. A policy in the page's head lets it run this one script and
-//! load nothing. Without a script the page shows the text report.
+//! The page holds what was found as data: the findings as JSON reports have them, and beside them what
+//! there is to draw. A script lists, filters and draws it; the script only ever puts text into the
+//! page. A policy in the page's head lets it run this one script and load nothing. Without a script the
+//! page shows the text report.
 //!
 //! Only the slice of each finding is in the page, so its size depends on the findings and not on the
 //! trace; the data is in chunks that are read on demand.
 
+mod code;
 mod data;
+mod facts;
+mod overview;
+mod view;
 
 use std::io::{self, Write};
 
 use reweave_analysis::Reported;
 use serde::Serialize;
+use serde_json::ser::Formatter;
 use sha2::{Digest as _, Sha256};
 
+use crate::explain::{Explanation, argument};
 use crate::legend::Legend;
-use crate::shown::{markup, prose};
+use crate::shown::{is_hidden, markup, prose};
 use crate::slice::Reach;
 use crate::text::{self, ReportState};
-use crate::{Examined, title};
-use data::{CHUNK, HEADING, chunk, list};
+use crate::{Examined, json, title};
+use data::{CHUNK, head, heading};
+use view::chunk;
 
-pub use data::{Argument, Part};
+/// Why a finding is a fault and how it is repaired, and what else is said before its drawing, and after
+/// it.
+#[derive(Debug)]
+pub struct Argument {
+    /// What introduces why it is a fault.
+    pub why_heading: &'static str,
+    pub why: Vec<String>,
+    pub fix: Vec<String>,
+    pub before: Vec<Part>,
+    pub after: Vec<Part>,
+}
+
+/// A part of an argument.
+#[derive(Debug, Serialize)]
+pub struct Part {
+    pub heading: &'static str,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub steps: Vec<StepPart>,
+    pub paragraphs: Vec<String>,
+    /// Whether the paragraphs are lines that belong together.
+    pub is_list: bool,
+}
+
+/// A step of a schedule, whose it is, what it does, and why it may.
+#[derive(Debug, Serialize)]
+pub struct StepPart {
+    pub step: usize,
+    pub thread: String,
+    pub op: String,
+    pub reason: String,
+}
 
 /// How all pages look.
 const STYLE: &str = concat!(
@@ -39,6 +77,7 @@ const SCRIPT: &str = concat!(
     include_str!("../assets/list.js"),
     include_str!("../assets/orders.js"),
     include_str!("../assets/diagram.js"),
+    include_str!("../assets/overview.js"),
     include_str!("../assets/finding.js"),
     include_str!("../assets/page.js"),
     "}\n",
@@ -46,6 +85,9 @@ const SCRIPT: &str = concat!(
 
 /// With more findings than these, less is drawn of each.
 const BRIEF_MAX: usize = 1_000;
+
+/// Why the run did not show a finding is said where that takes no more than going through so many events.
+const ARGUED_EVENTS_MAX: usize = 20_000_000;
 
 /// Writes a page on what was found in each of `examined`.
 ///
@@ -58,40 +100,49 @@ pub fn html(out: &mut dyn Write, examined: &[Examined<'_>]) -> io::Result<()> {
     let legends: Vec<Legend<'_>> =
         examined.iter().map(|examined| Legend::new(examined.trace)).collect();
     start(out, &page_title(examined), true)?;
-    write_data(out, "report", &list(examined, None))?;
-    let chunks = examined.iter().zip(&legends).flat_map(|(examined, legend)| {
-        let chunks = examined.outcome.findings.chunks(CHUNK);
-        chunks.map(move |findings| chunk(examined, legend, findings, reach, None))
+    write_data(out, "page", &head(examined, None))?;
+    let parts = examined.iter().zip(&legends).flat_map(|(examined, legend)| {
+        let parts = examined.outcome.findings.chunks(CHUNK);
+        parts.map(move |findings| (examined, legend, findings))
     });
-    let mut chunks = chunks.enumerate().map(|(at, chunk)| (format!("chunk{at}"), chunk));
-    // The page shows the list and its first finding before the others are read.
-    for (id, chunk) in chunks.by_ref().take(1) {
-        write_data(out, &id, &chunk)?;
+    for (at, (examined, legend, findings)) in parts.enumerate() {
+        let is_argued = count <= CHUNK && count * examined.trace.len() <= ARGUED_EVENTS_MAX;
+        let chunk = chunk(examined, legend, findings, reach, |reported| {
+            argument(examined.trace, &Explanation::brief(examined.trace, reported, is_argued))
+        });
+        write_data(out, &format!("report{at}"), &json::part(examined, findings))?;
+        write_data(out, &format!("view{at}"), &chunk)?;
+        // The page shows the list and its first finding before the others are read.
+        if at == 0 {
+            write_script(out)?;
+        }
     }
-    write_script(out)?;
-    for (id, chunk) in chunks {
-        write_data(out, &id, &chunk)?;
+    if count == 0 {
+        write_script(out)?;
     }
-    write_plain(out, HEADING, |out| plain_report(out, examined))
+    write_plain(out, heading(examined), |out| plain_report(out, examined))
 }
 
-/// Writes a page on `reported` alone, one of the findings of `examined`, with the `argument` for it,
-/// and the `text` of both for readers without a script.
+/// Writes a page on the finding of `explanation` alone, one of those of `examined`, and the `text` of it
+/// for readers without a script.
 pub fn explanation_page(
     out: &mut dyn Write,
     examined: &Examined<'_>,
-    reported: &Reported,
-    argument: Argument,
+    explanation: &Explanation<'_>,
     text: impl FnOnce(&mut dyn Write) -> io::Result<()>,
 ) -> io::Result<()> {
-    let findings = std::slice::from_ref(reported);
+    let reported = explanation.reported;
+    let only = std::slice::from_ref(examined);
     let legend = Legend::new(examined.trace);
-    let chunk = chunk(examined, &legend, findings, Reach::FULL, Some(argument));
+    let findings = std::slice::from_ref(reported);
+    let chunk =
+        chunk(examined, &legend, findings, Reach::FULL, |_| argument(examined.trace, explanation));
     start(out, &format!("{} of {}: reweave", reported.id, title(examined.path)), true)?;
-    write_data(out, "report", &list(std::slice::from_ref(examined), Some(reported)))?;
-    write_data(out, "chunk0", &chunk)?;
+    write_data(out, "page", &head(only, Some(reported)))?;
+    write_data(out, "report0", &json::explained(examined, explanation))?;
+    write_data(out, "view0", &chunk)?;
     write_script(out)?;
-    write_plain(out, HEADING, |out| write_preformatted(out, text))
+    write_plain(out, heading(only), |out| write_preformatted(out, text))
 }
 
 /// Writes a page called `title` that needs no script, with a `heading` and what `body` writes.
@@ -105,7 +156,9 @@ pub fn page(
     body: impl FnOnce(&mut dyn Write) -> io::Result<()>,
 ) -> io::Result<()> {
     start(out, title, false)?;
-    writeln!(out, "<div class=\"plain\">\n<h1>{}</h1>", markup(heading))?;
+    let version = env!("CARGO_PKG_VERSION");
+    writeln!(out, "<div class=\"plain\">\n<p class=\"brand\">reweave <span>{version}</span></p>")?;
+    writeln!(out, "<h1>{}</h1>", markup(heading))?;
     body(out)?;
     writeln!(out, "</div>\n</body>\n</html>")
 }
@@ -158,28 +211,30 @@ fn write_plain(
 /// Writes `value` where the script finds it by the name `id`.
 fn write_data(out: &mut dyn Write, id: &str, value: &impl Serialize) -> io::Result<()> {
     write!(out, "<script type=\"application/json\" id=\"{id}\">")?;
-    serde_json::to_writer(Inert { out: &mut *out }, value)?;
+    value.serialize(&mut serde_json::Serializer::with_formatter(&mut *out, Inert))?;
     writeln!(out, "</script>")
 }
 
-/// Writes JSON in which no markup starts: `<` stands only in strings, where an escape means the same.
-struct Inert<'a> {
-    out: &'a mut dyn Write,
-}
+/// Writes JSON in which no markup starts and nothing is hidden: such letters stand only in strings,
+/// where an escape means the same.
+struct Inert;
 
-impl Write for Inert<'_> {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let mut parts = bytes.split(|&byte| byte == b'<');
-        self.out.write_all(parts.next().unwrap_or_default())?;
-        for part in parts {
-            self.out.write_all(b"\\u003c")?;
-            self.out.write_all(part)?;
+impl Formatter for Inert {
+    fn write_string_fragment<W: Write + ?Sized>(
+        &mut self,
+        out: &mut W,
+        fragment: &str,
+    ) -> io::Result<()> {
+        let mut rest = fragment;
+        while let Some(at) = rest.find(|letter| letter == '<' || is_hidden(letter)) {
+            let letter = rest[at..].chars().next().unwrap_or_default();
+            out.write_all(&rest.as_bytes()[..at])?;
+            for unit in letter.encode_utf16(&mut [0; 2]) {
+                write!(out, "\\u{unit:04x}")?;
+            }
+            rest = &rest[at + letter.len_utf8()..];
         }
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.out.flush()
+        out.write_all(rest.as_bytes())
     }
 }
 
@@ -197,8 +252,11 @@ fn page_title(examined: &[Examined<'_>]) -> String {
 /// More findings than these are linked to from above.
 const UNLINKED_MAX: usize = 5;
 
-/// So many findings of a trace are shown in full, and the others in a line.
+/// So many findings of a trace are shown in full, and others in a line.
 const FULL_MAX: usize = 100;
+
+/// So many findings of a trace have a line.
+const LINES_MAX: usize = 500;
 
 /// Writes what was found in each of `examined`, for readers without a script: the text report, with
 /// links to its findings.
@@ -217,13 +275,17 @@ fn plain_section(out: &mut dyn Write, at: usize, examined: &Examined<'_>) -> io:
     write_preformatted(out, |out| text::opening(out, examined))?;
     if findings.len() > UNLINKED_MAX {
         writeln!(out, "<ul>")?;
-        for (number, Reported { id, finding, .. }) in findings.iter().enumerate() {
+        for (number, Reported { id, finding, .. }) in findings.iter().take(LINES_MAX).enumerate() {
             let (anchor, message) = (anchor(id), prose(&finding.message));
             if number < FULL_MAX {
                 writeln!(out, "<li><a href=\"#{anchor}\">{id}</a> {message}</li>")?;
             } else {
                 writeln!(out, "<li>{id} {message}</li>")?;
             }
+        }
+        if findings.len() > LINES_MAX {
+            let more = findings.len() - LINES_MAX;
+            writeln!(out, "<li>and {more} more, which --format text lists</li>")?;
         }
         writeln!(out, "</ul>")?;
     }

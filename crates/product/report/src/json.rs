@@ -20,7 +20,7 @@ use serde_json::Value;
 use serde_json::ser::{Formatter, PrettyFormatter};
 
 use crate::alternatives::writer;
-use crate::explain::{Explanation, Step};
+use crate::explain::{self, Explanation, Step};
 use crate::finding::free_reads;
 use crate::left_out::untried;
 use crate::rerun::date;
@@ -28,7 +28,7 @@ use crate::schedule::{steps, steps_count};
 use crate::site::Site;
 use crate::slice::{Drawn, Role, Row};
 use crate::sources::Place;
-use crate::{Examined, SetAside};
+use crate::{Examined, SetAside, standing};
 
 /// The name of this form of report.
 pub const SCHEMA: &str = "reweave/1";
@@ -39,7 +39,7 @@ pub const SCHEMA_FILE: &str = include_str!("../schema/reweave-1.schema.json");
 /// Witnesses up to this long are written out event by event.
 const EXPLICIT_MAX: usize = 256;
 
-/// Up to so many findings are indented in full.
+/// Up to so many findings are indented in full, and say why each is a fault.
 const INDENTED_MAX: usize = 1_000;
 
 /// An object with these fields, in this order. `key?` is left out where it is none, and the fields of
@@ -217,14 +217,17 @@ fn report<'a>(
     }
 }
 
-/// Writes the report on one finding of `examined`, with why it is a fault.
-pub fn write_explanation(
-    out: &mut dyn Write,
-    examined: &Examined<'_>,
-    explanation: &Explanation<'_>,
-) -> io::Result<()> {
-    let only = std::slice::from_ref(explanation.reported);
-    write_json(out, &report(examined, only, &[], Some(explanation)), usize::MAX)
+/// The report on `findings` alone, some of those of `examined`.
+pub fn part<'a>(examined: &Examined<'a>, findings: &'a [Reported]) -> impl Serialize + use<'a> {
+    report(examined, findings, &[], None)
+}
+
+/// The report on one finding of `examined`, with why it is a fault.
+pub fn explained<'a>(
+    examined: &Examined<'a>,
+    explanation: &Explanation<'a>,
+) -> impl Serialize + use<'a> {
+    report(examined, std::slice::from_ref(explanation.reported), &[], Some(explanation))
 }
 
 /// Writes the report on `reported` alone, one of the findings of `examined`.
@@ -233,8 +236,7 @@ pub fn write_one(
     examined: &Examined<'_>,
     reported: &Reported,
 ) -> io::Result<()> {
-    let only = std::slice::from_ref(reported);
-    write_json(out, &report(examined, only, &[], None), usize::MAX)
+    write_json(out, &part(examined, std::slice::from_ref(reported)), usize::MAX)
 }
 
 /// What `explain` adds to a report.
@@ -295,9 +297,18 @@ fn start_entry(start: &RunStart) -> impl Serialize + use<> {
     }
 }
 
+/// Whether each finding of `examined` says why it is a fault and how it is repaired.
+pub fn is_argued(examined: &Examined<'_>) -> bool {
+    examined.outcome.findings.len() <= INDENTED_MAX
+}
+
 fn entry<'a>(examined: &Examined<'a>, reported: &'a Reported) -> impl Serialize + use<'a> {
     let Reported { id, fingerprint, finding, places, traces } = reported;
     let trace = examined.trace;
+    let (why, fix) = match is_argued(examined) {
+        true => explain::why_and_fix(trace, finding),
+        false => (Vec::new(), Vec::new()),
+    };
     object! {
         id: id,
         fingerprint: fingerprint.to_string(),
@@ -311,6 +322,9 @@ fn entry<'a>(examined: &Examined<'a>, reported: &'a Reported) -> impl Serialize 
         ..reading: finding.detail.nondeterminism().map(|detail| reading_entry(trace, detail)),
         ..state: finding.detail.state().map(|state| state_entry(trace, state)),
         sites: finding.events.iter().map(|&event| site_entry(trace, event)).collect::<Vec<_>>(),
+        happened?: standing::happened(trace, finding).then_some(true),
+        why?: unless_empty(why),
+        fix?: unless_empty(fix),
         witness?: finding.evidence.proof().map(|proof| witness_entry(trace, proof)),
         places?: (!places.is_empty()).then_some(Places { trace, all: places }),
         traces?: (!traces.is_empty()).then_some(traces),

@@ -121,6 +121,14 @@ impl<'t> Legend<'t> {
         let (happening, names) = (self.trace.event(event), self.trace.names());
         let place = brief_place(own_place(self.trace, event));
         let at = if place.is_empty() { String::new() } else { format!(" at {place}") };
+        let verb = match happening.op {
+            Op::Object(ObjectOp::Alloc, object)
+                if names.objects.name(object).starts_with("descriptor(") =>
+            {
+                "opened"
+            }
+            _ => verb,
+        };
         format!("{verb}{at} by {}", names.threads.name(happening.thread))
     }
 

@@ -26,7 +26,8 @@
 //!
 //! Modules by what they hold: `text`, `json`, `html`, `sarif`, `junit`, `csv`, `github`, `chrome`, `stats` and
 //! `explain` are formats; `finding`, `site`, `schedule`, `relevance`, `slice`, `state`, `alternatives`, `legend`,
-//! `left_out`, `places`, `sources`, `confirmation` and `rerun` are what several of them say.
+//! `related`, `left_out`, `places`, `standing`, `sources`, `highlight`, `confirmation` and `rerun` are what several
+//! of them say.
 
 #![allow(unreachable_pub, reason = "no module is public: `pub` means that another module uses it")]
 
@@ -39,12 +40,14 @@ mod explain;
 mod finding;
 mod github;
 mod graph;
+mod highlight;
 mod html;
 mod json;
 mod junit;
 mod left_out;
 mod legend;
 mod places;
+mod related;
 mod relevance;
 mod rerun;
 mod sarif;
@@ -53,6 +56,7 @@ mod shown;
 mod site;
 mod slice;
 mod sources;
+mod standing;
 mod state;
 mod stats;
 mod text;
@@ -72,7 +76,7 @@ pub use html::{html, page};
 pub use json::{SCHEMA, SCHEMA_FILE, compact, json, json_list, recorded_settings};
 pub use junit::junit;
 pub use sarif::sarif;
-pub use shown::{markup, shown};
+pub use shown::{markup, prose, shown};
 pub use sources::{Excerpt, Frame, Place, Sources};
 pub use stats::{Source, Stats, stats_json, stats_list_json, stats_text};
 pub use text::{summary, text};

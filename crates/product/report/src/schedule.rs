@@ -61,26 +61,49 @@ pub fn prefix_count(reordering: &Reordering) -> usize {
     reordering.base.iter().map(|&count| count as usize).sum()
 }
 
-/// The event that is the step `step`, counted from 1, of `reordering`, which has so many.
-fn event_at(trace: &Trace, reordering: &Reordering, step: usize) -> EventId {
-    if let Some(at) = step.checked_sub(prefix_count(reordering) + 1) {
-        return reordering.schedule[at];
-    }
-    let before = |event: EventId| {
-        let own = |thread| prefix_of(trace, reordering, thread).partition_point(|&it| it < event);
-        reordering.base.ids().map(own).sum::<usize>()
-    };
-    // As many of the prefix come before it as there are steps before.
-    let (mut low, mut high) = (0, trace.len());
-    while low < high {
-        let middle = low.midpoint(high);
-        if before(EventId::from_index(middle + 1)) < step {
-            low = middle + 1;
-        } else {
-            high = middle;
+/// The steps of `reordering` after the first `from`, `count` of them or as many as there are, without
+/// going through those before.
+pub fn steps_after(
+    trace: &Trace,
+    reordering: &Reordering,
+    from: usize,
+    count: usize,
+) -> Vec<EventId> {
+    let prefix_count = prefix_count(reordering);
+    let mut steps = Vec::new();
+    if from < prefix_count {
+        let runs: Vec<&[EventId]> =
+            reordering.base.ids().map(|thread| prefix_of(trace, reordering, thread)).collect();
+        let until = |number: u32| {
+            runs.iter()
+                .map(|run| run.partition_point(|event| event.number() <= number))
+                .sum::<usize>()
+        };
+        // The least number that has `from` steps of the prefix up to it.
+        let (mut low, mut high) = (0, trace.len() as u32);
+        while low < high {
+            let middle = low + (high - low) / 2;
+            if until(middle) < from {
+                low = middle + 1;
+            } else {
+                high = middle;
+            }
+        }
+        let mut rest: Vec<&[EventId]> = runs
+            .iter()
+            .map(|run| &run[run.partition_point(|event| event.number() <= low)..])
+            .collect();
+        while steps.len() < count {
+            let first = rest.iter_mut().filter(|run| !run.is_empty()).min_by_key(|run| run[0]);
+            let Some(run) = first else { break };
+            steps.push(run[0]);
+            *run = &run[1..];
         }
     }
-    EventId::from_index(low)
+    let scheduled = reordering.schedule.iter().skip(from.saturating_sub(prefix_count));
+    let missing = count - steps.len();
+    steps.extend(scheduled.take(missing));
+    steps
 }
 
 /// How many events `reordering` runs.
@@ -402,9 +425,12 @@ impl<'t> Table<'t> {
         let (mut last, mut has_rows) = (0, false);
         for (step, event) in numbered(self.trace, reordering, shown) {
             // A single step takes no more room than a line that says that it is left out.
-            let single = (step == last + 2).then(|| event_at(self.trace, reordering, step - 1));
-            match single.filter(|&single| self.has_column(single)) {
-                Some(single) => self.push(Label::Step(step - 1), single),
+            let single = match step - last {
+                2 => steps_after(self.trace, reordering, last, 1),
+                _ => Vec::new(),
+            };
+            match single.first().filter(|&&single| self.has_column(single)) {
+                Some(&single) => self.push(Label::Step(step - 1), single),
                 None => self.push_gap(step - last - 1, place(has_rows)),
             }
             last = step;

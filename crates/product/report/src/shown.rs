@@ -73,6 +73,7 @@ pub fn markup(text: &str) -> String {
 }
 
 /// `text` as markup, with what stands between backticks as code.
+#[must_use]
 pub fn prose(text: &str) -> String {
     let parts: Vec<&str> = text.split('`').collect();
     let mut out = String::with_capacity(text.len());

@@ -7,12 +7,13 @@
 
 use std::collections::BTreeSet;
 
-use reweave_analysis::{Detail, Finding, Proof};
-use reweave_trace::{EventId, Goal, LockOp, Op, Trace};
+use reweave_analysis::{Detail, Finding, Kind, Proof};
+use reweave_trace::{BarrierOp, ConditionOp, EventId, Goal, LockOp, Op, SemaphoreOp, Trace};
 
 use crate::schedule::{
-    self, Extent, Label, Seen, numbered, observed, sees, steps, steps_count, steps_of,
+    self, Extent, Label, Seen, numbered, observed, sees, steps, steps_after, steps_count, steps_of,
 };
+use crate::standing;
 use crate::state::Picture;
 
 /// How much of a run is drawn.
@@ -32,34 +33,49 @@ pub struct Reach {
     pub code_around: u32,
     /// Whether the code of all events is there, or only of those that a finding is of.
     pub is_code_whole: bool,
+    /// How many events of a gap can be shown if a reader asks for them.
+    gap_max: usize,
+    /// Whether what woke a thread is drawn with its waking.
+    has_causes: bool,
 }
+
+/// How many events of all gaps of an order can be shown.
+const GAPS_MAX: usize = 160;
+
+/// How many events are drawn for no other reason than that they woke others.
+const CAUSES_MAX: usize = 8;
 
 impl Reach {
     /// For one finding among very many.
     pub const LEAN: Self = Self {
-        steps_max: 4,
+        steps_max: 3,
         whole_max: 14,
         sections_max: 2,
         handover_max: 64,
         state: Extent::BRIEF,
-        code_around: 1,
+        code_around: 0,
         is_code_whole: false,
+        gap_max: 0,
+        has_causes: false,
     };
     /// For one finding among others.
     pub const BRIEF: Self = Self {
         steps_max: 8,
-        whole_max: 40,
+        whole_max: 24,
         sections_max: 4,
         handover_max: 64,
         state: Extent::BRIEF,
         code_around: 3,
         is_code_whole: true,
+        gap_max: 40,
+        has_causes: true,
     };
     /// For a finding that has the page to itself.
     pub const FULL: Self =
         Self { steps_max: 24, whole_max: 200, sections_max: 8, state: Extent::FULL, ..Self::BRIEF };
     /// For both orders side by side in a text, which names the chain between them by itself.
-    pub const COMPARED: Self = Self { steps_max: 0, whole_max: 24, handover_max: 0, ..Self::BRIEF };
+    pub const COMPARED: Self =
+        Self { steps_max: 0, whole_max: 24, handover_max: 0, has_causes: false, ..Self::BRIEF };
 }
 
 /// What is drawn for a finding.
@@ -69,6 +85,20 @@ pub struct Slice {
     pub observed: Vec<Row>,
     /// As the schedule runs it; empty if there is none.
     pub predicted: Vec<Row>,
+}
+
+/// The events of a gap that can be shown: the first and the last of them.
+#[derive(Clone, Debug, Default)]
+pub struct Gap {
+    pub first: Vec<EventId>,
+    pub last: Vec<EventId>,
+}
+
+/// What can be shown of the gaps of both orders, in the order of the gaps.
+#[derive(Debug, Default)]
+pub struct Gaps {
+    pub observed: Vec<Gap>,
+    pub predicted: Vec<Gap>,
 }
 
 /// One line of a drawing.
@@ -89,22 +119,21 @@ pub struct Drawn {
     pub sees: Option<Seen>,
 }
 
-/// What an event has to do with the finding. Pages know them by their numbers.
+/// What an event has to do with the finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
 pub enum Role {
     /// It happens.
-    Step = 0,
+    Step,
     /// It happens and is at fault.
-    Fault = 1,
+    Fault,
     /// It is next at the end.
-    Next = 2,
+    Next,
     /// It is next at the end, and cannot happen.
-    Blocked = 3,
+    Blocked,
     /// It does not happen.
-    Never = 4,
+    Never,
     /// It comes after the state.
-    Ahead = 5,
+    Ahead,
 }
 
 impl Slice {
@@ -154,6 +183,50 @@ impl Slice {
         }
     }
 
+    /// The same with one order only, where `finding` happened in the run: threads that were stuck in it
+    /// wait at their last events.
+    pub fn drawn_once_if_it_happened(mut self, trace: &Trace, finding: &Finding) -> Self {
+        if !standing::happened(trace, finding) {
+            return self;
+        }
+        if standing::is_as_observed(trace, finding) {
+            self.observed = std::mem::take(&mut self.predicted);
+            return self;
+        }
+        for row in &mut self.observed {
+            if let Row::Event(drawn) = row
+                && drawn.role == Role::Fault
+                && standing::is_stuck_at(trace, drawn.event)
+            {
+                drawn.role = Role::Blocked;
+            }
+        }
+        self.predicted.clear();
+        self
+    }
+
+    /// What can be shown of what it leaves out of the order of `trace` and of that of the schedule of
+    /// `finding`.
+    pub fn gaps(&self, trace: &Trace, finding: &Finding, reach: Reach) -> Gaps {
+        if reach.gap_max == 0 {
+            return Gaps::default();
+        }
+        let as_observed = |from: usize, count: usize| -> Vec<EventId> {
+            let numbers = from + 1..=from + count;
+            numbers.filter_map(|number| trace.numbered(number as u32)).collect()
+        };
+        let predicted = finding.evidence.proof().map(|proof| {
+            let reordering = proof.reordering();
+            gaps(&self.predicted, reach, steps_count(reordering), |from, count| {
+                steps_after(trace, reordering, from, count)
+            })
+        });
+        Gaps {
+            observed: gaps(&self.observed, reach, trace.len(), as_observed),
+            predicted: predicted.unwrap_or_default(),
+        }
+    }
+
     /// All events that are drawn.
     pub fn events(&self) -> BTreeSet<EventId> {
         let rows = self.observed.iter().chain(&self.predicted);
@@ -168,6 +241,59 @@ impl Row {
             Self::Gap(_) => None,
             Self::Event(drawn) => Some(*drawn),
         }
+    }
+}
+
+/// What can be shown of each gap of `rows`, an order of `total` events of which `events` gives some from
+/// anywhere.
+fn gaps(
+    rows: &[Row],
+    reach: Reach,
+    total: usize,
+    events: impl Fn(usize, usize) -> Vec<EventId>,
+) -> Vec<Gap> {
+    let count = rows.iter().filter(|row| matches!(row, Row::Gap(_))).count();
+    // Each gap has its share.
+    let max = reach.gap_max.min(GAPS_MAX / count.max(1));
+    let mut at = 0;
+    let mut gaps = Vec::new();
+    for row in rows {
+        match *row {
+            Row::Event(_) => at += 1,
+            Row::Gap(count) => {
+                // What comes after a schedule has no order.
+                gaps.push(match (at + count <= total, count <= max) {
+                    (false, _) => Gap::default(),
+                    (true, true) => Gap { first: events(at, count), last: Vec::new() },
+                    (true, false) => Gap {
+                        first: events(at, max / 2),
+                        last: events(at + count - max / 2, max / 2),
+                    },
+                });
+                at += count;
+            }
+        }
+    }
+    gaps
+}
+
+/// What let `event` happen in the observed run: the notify that woke it, the post that it took, or
+/// the arrivals of other threads at its barrier.
+pub fn causes(trace: &Trace, event: EventId) -> Vec<EventId> {
+    let signals = trace.signals();
+    let happening = trace.event(event);
+    match happening.op {
+        Op::Condition(ConditionOp::Wake, _) => {
+            signals.wait_interval(event).and_then(|interval| interval.notify).into_iter().collect()
+        }
+        Op::Semaphore(SemaphoreOp::Take, _) => signals.post(event).into_iter().collect(),
+        Op::Barrier(BarrierOp::Depart, _) => {
+            let generation = signals.needed_generation(event).map(|id| signals.generation(id));
+            let arrivals = generation.map_or(&[][..], |generation| &generation.arrivals);
+            let of_others = |it: &EventId| trace.event(*it).thread != happening.thread;
+            arrivals.iter().copied().filter(of_others).collect()
+        }
+        _ => Vec::new(),
     }
 }
 
@@ -201,6 +327,10 @@ fn around(trace: &Trace, faults: &BTreeSet<EventId>, reach: Reach) -> BTreeSet<E
         if trace.event(first).thread != trace.event(second).thread {
             shown.extend(handed_over(trace, first, second, reach.handover_max));
         }
+    }
+    if reach.has_causes {
+        let woken: Vec<EventId> = shown.iter().flat_map(|&it| causes(trace, it)).collect();
+        shown.extend(woken.into_iter().take(CAUSES_MAX));
     }
     shown
 }
@@ -346,7 +476,8 @@ pub fn goal(finding: &Finding) -> &'static str {
     }
     match finding.evidence.proof().map(Proof::goal) {
         Some(Goal::Race(..)) => "race",
-        Some(Goal::Deadlock(_) | Goal::Stuck(_)) => "deadlock",
+        Some(Goal::Deadlock(_)) => "deadlock",
+        Some(Goal::Stuck(_)) => "stuck",
         Some(Goal::Enabled(_)) => "next",
         Some(
             Goal::Unordered(..)
@@ -354,7 +485,8 @@ pub fn goal(finding: &Finding) -> &'static str {
             | Goal::Sees { .. }
             | Goal::Reaches(_)
             | Goal::Leaves { .. },
-        )
-        | None => "order",
+        ) => "order",
+        None if finding.kind == Kind::Stuck => "stuck",
+        None => "order",
     }
 }

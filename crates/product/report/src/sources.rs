@@ -15,13 +15,14 @@
 use std::fs::{self, File};
 use std::io::{self, Read as _, Write};
 use std::path::{Component, Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::SystemTime;
 
 use anstyle::Style;
 use reweave_base::{FxBuildHasher, FxHashMap, FxHashSet};
 
 use crate::counted;
+use crate::highlight::{self, Language, State};
 use crate::shown::{LINE_MAX, clipped, shown};
 use crate::text::{BAD, DIM, WARN};
 
@@ -91,6 +92,8 @@ struct Source {
     /// Where each line starts.
     starts: Vec<u32>,
     is_newer: bool,
+    /// What goes on where each line starts, for colours; found when it is first asked for.
+    states: OnceLock<Vec<State>>,
 }
 
 impl Source {
@@ -99,7 +102,7 @@ impl Source {
         let after = memchr::memchr_iter(b'\n', text.as_bytes()).map(|end| end + 1);
         let starts = [0].into_iter().chain(after).filter(|&start| start < text.len());
         let starts = starts.map(|start| start as u32).collect();
-        Self { text, starts, is_newer }
+        Self { text, starts, is_newer, states: OnceLock::new() }
     }
 
     /// The line `number`, counted from 1, which is there.
@@ -190,6 +193,23 @@ impl Sources {
         let lines = (first..=last).map(|number| source.line(number)).collect();
         let doubt = source.is_newer.then(|| "the file is newer than the trace".to_owned());
         Some(Excerpt { first, lines, marked: place.line, doubt })
+    }
+
+    /// The colours of `line`, which is how the line `number` of the file called `name` is shown: the
+    /// class of each part and how many UTF-16 units it takes, as in `k6 -1 s5`. None if the language is
+    /// not known.
+    pub(crate) fn colours(&self, name: &str, number: u32, line: &str) -> Option<String> {
+        let language = Language::of(name)?;
+        let source = self.source(name).ok()?;
+        let states = source.states.get_or_init(|| highlight::states(language, &source.text));
+        let state = states.get(number.checked_sub(1)? as usize)?;
+        let mut rest = line;
+        let parts = highlight::line(language, *state, line).0.into_iter().map(|(class, length)| {
+            let (part, after) = rest.split_at(length);
+            rest = after;
+            format!("{}{}", class.letter(), part.encode_utf16().count())
+        });
+        Some(parts.collect::<Vec<_>>().join(" "))
     }
 
     /// Why there is no code to show for `location`, which names a line of a file; none if there is,

@@ -40,25 +40,133 @@ fn the_data_of_a_finding_has_its_slice_in_both_orders() {
     let trace = reweave_testkit::std(HIDDEN);
     let outcome = found(&trace, "races.exact");
     let page = page(&[Examined::new("run.std", &trace, &outcome)]);
-    let chunk: Value = serde_json::from_str(data(&page, "chunk0")).unwrap();
-    let finding = &chunk["findings"][0];
+    let view: Value = serde_json::from_str(data(&page, "view0")).unwrap();
+    let finding = &view["findings"][0];
     let part = |name: &str| format!("{name} {}", finding[name]);
     expect![[r#"
         goal "race"
-        sites [[0,null,11,0],[5,null,11,0]]
-        observed [[0,1],1,2,3,4,[5,1]]
-        predicted [3,4,[0,2],[5,2]]"#]]
+        sites [{"event":0,"holding":7},{"event":5,"holding":7}]
+        observed [{"fault":0},1,2,3,4,{"fault":5}]
+        predicted [3,4,{"next":0},{"next":5}]"#]]
     .assert_eq(&["goal", "sites", "observed", "predicted"].map(part).join("\n"));
-    let events: Vec<String> =
-        chunk["events"].as_array().unwrap().iter().map(Value::to_string).collect();
+    let column = |name: &str| format!("{name} {}", view["events"][name]);
+    let columns = ["number", "thread", "op", "place", "held", "after", "saw"];
     expect![[r#"
-        [1,0,"w",1,null,0,0,null,null,null,null]
-        [2,0,"acq",3,null,1,0,null,null,null,1]
-        [3,0,"rel",3,null,2,1,null,null,null,0]
-        [4,1,"acq",3,null,3,0,null,null,null,2]
-        [5,1,"rel",3,null,4,2,null,null,null,0]
-        [6,1,"r",1,null,5,0,null,null,1,null]"#]]
-    .assert_eq(&events.join("\n"));
+        number [1,2,3,4,5,6]
+        thread [0,0,0,1,1,1]
+        op [0,1,2,1,2,3]
+        place [0,1,2,3,4,5]
+        held [0,0,1,0,2,0]
+        after {"1":1,"2":0,"3":2,"4":0}
+        saw {"5":1}"#]]
+    .assert_eq(&columns.map(column).join("\n"));
+}
+
+/// Everything that is found in `trace`.
+fn all_found(trace: &Trace) -> Outcome {
+    let with = ["determinism".to_owned()];
+    let analyses = reweave_catalog::select("", &with).expect("there are such analyses");
+    reweave_catalog::run(trace, &analyses, &Settings::default(), &Quiet)
+}
+
+#[test]
+fn a_page_holds_the_findings_as_json_reports_have_them() {
+    let schema: Value = serde_json::from_str(reweave_report::SCHEMA_FILE).unwrap();
+    let schema = jsonschema::draft202012::new(&schema).unwrap();
+    let rounds = (0..130).map(|at| format!("T1|w(x{at})|a.c:{at}\nT2|w(x{at})|b.c:{at}\n"));
+    let hostile = "T<script>|w(</script>\u{202e})|<a>\nU\u{1b}|w(</script>\u{202e})|b\n";
+    for std in [HIDDEN, BANK, hostile, &rounds.collect::<String>()] {
+        let trace = reweave_testkit::std(std);
+        let outcome = all_found(&trace);
+        let examined = [Examined::new("run.std", &trace, &outcome)];
+        let page = page(&examined);
+        let mut out = Vec::new();
+        reweave_report::json(&mut out, &examined).unwrap();
+        let document: Value = serde_json::from_slice(&out).unwrap();
+        let chunks = outcome.findings.len().div_ceil(100);
+        let mut findings = Vec::new();
+        for at in 0..chunks {
+            let text = data(&page, &format!("report{at}"));
+            assert!(!text.contains(['<', '\u{202e}', '\u{1b}']), "{text}");
+            let mut part: Value = serde_json::from_str(text).unwrap();
+            assert!(schema.is_valid(&part), "{part}");
+            findings.append(part["findings"].as_array_mut().unwrap());
+            assert_eq!(part["coverage"], document["coverage"]);
+        }
+        assert!(!findings.is_empty());
+        assert_eq!(Value::Array(findings), document["findings"]);
+    }
+}
+
+/// Several kinds of fault.
+const BANK: &str = crate::browser::BANK;
+
+#[test]
+fn what_is_left_out_can_be_shown_in_both_orders_up_to_a_limit() {
+    for (count, shown) in [(5, 15), (1_000, 40)] {
+        let before = "T1|acq(n)|a.c:1\nT1|w(own)|a.c:2\nT1|rel(n)|a.c:3\n".repeat(count);
+        let trace = reweave_testkit::std(&format!("{before}{HIDDEN}"));
+        let outcome = found(&trace, "races.exact");
+        let page = page(&[Examined::new("run.std", &trace, &outcome)]);
+        let view: Value = serde_json::from_str(data(&page, "view0")).unwrap();
+        for order in ["observed", "predicted"] {
+            let rows = view["findings"][0][order].as_array().unwrap();
+            let gaps: Vec<&Value> = rows.iter().filter(|row| row["gap"].is_u64()).collect();
+            let length = |list: &Value| list.as_array().map_or(0, Vec::len);
+            let all: Vec<usize> =
+                gaps.iter().map(|gap| length(&gap["first"]) + length(&gap["last"])).collect();
+            assert!(all.iter().all(|&count| count <= 40), "{order}: {gaps:?}");
+            if count == 5 {
+                let sizes = gaps.iter().map(|gap| gap["gap"].as_u64().unwrap() as usize);
+                assert_eq!(all, sizes.collect::<Vec<_>>(), "{order}: {gaps:?}");
+            } else {
+                assert_eq!(all.iter().max(), Some(&shown), "{order}: {gaps:?}");
+            }
+            // The events of a gap are those that come next.
+            let numbers = &view["events"]["number"];
+            for gap in gaps.iter().filter(|_| order == "observed") {
+                let list = gap["first"].as_array().into_iter().flatten();
+                let list: Vec<u64> = list
+                    .map(|event| numbers[event.as_u64().unwrap() as usize].as_u64().unwrap())
+                    .collect();
+                assert!(list.windows(2).all(|two| two[1] == two[0] + 1), "{list:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn why_and_how_to_fix_are_on_the_page() {
+    let trace = reweave_testkit::std(HIDDEN);
+    let outcome = found(&trace, "races.exact");
+    let page = page(&[Examined::new("run.std", &trace, &outcome)]);
+    let [report, view]: [Value; 2] =
+        ["report0", "view0"].map(|id| serde_json::from_str(data(&page, id)).unwrap());
+    let text = |id: &Value| view["strings"][id.as_u64().unwrap() as usize].as_str().unwrap();
+    let argument = &view["findings"][0]["argument"];
+    let why = &view["reasons"][argument["why"].as_u64().unwrap() as usize];
+    assert_eq!(why["heading"], "Why it is a fault");
+    let told = &report["findings"][0];
+    let [why, fix] = ["why", "fix"].map(|name| told[name][0].as_str().unwrap());
+    assert!(why.contains("nothing makes one wait for the other"), "{why}");
+    assert!(fix.contains("take the same lock around a.c:1 and b.c:3"), "{fix}");
+    let before = argument["before"].to_string();
+    assert!(before.contains("T1 released `m`"), "{before}");
+    assert!(text(&view["findings"][0]["standing"]).starts_with("Predicted, from a run"));
+}
+
+#[test]
+fn what_woke_a_thread_is_drawn_with_it() {
+    let waits = "T1|acq(m)|1\nT1|rel(m)|2\nT1|wait(c)|3\nT2|w(x)|4\nT2|notify(c)|5\nT1|wake(c)|6\n\
+                 T1|acq(m)|7\nT1|rel(m)|8\nT1|w(x)|9\nT3|w(x)|10\n";
+    let trace = reweave_testkit::std(waits);
+    let outcome = found(&trace, "races.exact");
+    let page = page(&[Examined::new("run.std", &trace, &outcome)]);
+    let view: Value = serde_json::from_str(data(&page, "view0")).unwrap();
+    let numbers = view["events"]["number"].as_array().unwrap();
+    let wake = numbers.iter().position(|number| number == 6).unwrap();
+    let expected = format!("{{\"{wake}\":[5]}}");
+    assert_eq!(view["events"]["causes"].to_string(), expected);
 }
 
 #[test]
@@ -82,9 +190,9 @@ fn findings_of_several_traces_keep_apart() {
     let one = Examined { set_aside: aside, ..Examined::new("one.std", &trace, &outcome) };
     let two = Examined::new("a b's.std", &trace, &outcome);
     let page = page(&[one, two]);
-    let list: Value = serde_json::from_str(data(&page, "report")).unwrap();
-    assert_eq!(list["findings"].as_array().map(Vec::len), Some(2));
-    assert_eq!(list["findings"][1][7], 1, "it is in a chunk of its own trace");
+    let list: Value = serde_json::from_str(data(&page, "page")).unwrap();
+    assert_eq!(list["findings"]["id"].as_array().map(Vec::len), Some(2));
+    assert_eq!(list["findings"]["chunk"][1], 1, "it is in a chunk of its own trace");
     assert_eq!(
         (&list["traces"][0]["known"], &list["traces"][0]["suppressed"]),
         (&3.into(), &4.into())
@@ -104,11 +212,12 @@ fn code_is_said_once_and_what_is_wrong_with_it_too() {
     let sources = Sources::new(vec![folder.path().to_owned()], None);
     let examined = Examined { sources: &sources, ..Examined::new("run.std", &trace, &outcome) };
     let page = page(&[examined]);
-    let chunk: Value = serde_json::from_str(data(&page, "chunk0")).unwrap();
+    let chunk: Value = serde_json::from_str(data(&page, "view0")).unwrap();
     let files = chunk["files"].as_array().unwrap();
-    assert_eq!(files.len(), 1);
+    assert_eq!(files.len(), 2, "one of them has no lines");
     let expected = (1..=6).map(|line| (line.to_string(), format!("line    {line}").into()));
-    assert_eq!(files[0][1], Value::Object(expected.collect()));
+    assert_eq!(files[0]["lines"], Value::Object(expected.collect()));
+    assert_eq!(files[0]["colours"]["2"], "-8 n1");
     let strings = chunk["strings"].to_string();
     assert!(strings.contains("No code: `b.c` was not found."), "{strings}");
 }
@@ -118,14 +227,14 @@ fn first_finding(std: &str) -> Value {
     let trace = reweave_testkit::std(std);
     let outcome = found(&trace, "races.exact");
     let page = page(&[Examined::new("run.std", &trace, &outcome)]);
-    let chunk: Value = serde_json::from_str(data(&page, "chunk0")).expect("it is JSON");
+    let chunk: Value = serde_json::from_str(data(&page, "view0")).expect("it is JSON");
     chunk["findings"][0].clone()
 }
 
 #[test]
 fn an_order_that_happened_is_not_said_to_be_another() {
-    assert_eq!(first_finding("T1|w(x)|a.c:1\nT2|r(x)|b.c:3\n")["is_as_observed"], true);
-    assert_eq!(first_finding(HIDDEN)["is_as_observed"], Value::Null);
+    assert_eq!(first_finding("T1|w(x)|a.c:1\nT2|r(x)|b.c:3\n")["as_observed"], true);
+    assert_eq!(first_finding(HIDDEN)["as_observed"], Value::Null);
 }
 
 #[test]

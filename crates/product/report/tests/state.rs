@@ -550,6 +550,10 @@ fn of_many_terms_people_are_told_the_first() {
     let trace = transfer();
     for kind in [reweave_report::text as Report, reweave_report::html] {
         let text = report(&trace, state.clone(), kind);
+        // A page also holds what JSON reports have, which is all.
+        let (before, rest) = text.split_once("id=\"report0\"").unwrap_or((&text, ""));
+        let shown = rest.split_once("</script>").map_or("", |(_, shown)| shown);
+        let text = format!("{before}{shown}");
         assert!(text.contains("x19") && !text.contains("x20"), "{text}");
         assert!(text.contains("and 5 more; --format json lists them all"), "{text}");
     }

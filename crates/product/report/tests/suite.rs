@@ -6,6 +6,7 @@ mod confirmations;
 mod explain;
 mod machines;
 mod pages;
+mod reasons;
 mod reports;
 mod snapshots;
 mod state;

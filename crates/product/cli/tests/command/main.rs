@@ -17,6 +17,7 @@ mod manners;
 mod ndseq;
 mod options;
 mod overwriting;
+mod pages;
 mod policy;
 mod run;
 mod states;

@@ -7,7 +7,7 @@ use reweave_trace::views::{CriticalSection, Mode};
 use reweave_trace::{AccessOp, EventId, Goal, MemoryOrder, Op, Trace};
 
 use super::argument::{Wait, listed, waits};
-use super::why::is_of_frame;
+use super::why::{ends_descriptor, is_of_frame};
 use crate::Place;
 use crate::site::{Site, place};
 
@@ -37,6 +37,14 @@ pub fn paragraphs(trace: &Trace, finding: &Finding) -> Vec<String> {
              read."
                 .to_owned(),
         ],
+        Kind::Stuck => super::stuck::fix(trace, finding),
+        Kind::UseAfterClose if !ends_descriptor(trace, finding) => vec![
+            "Let the last user destroy it: join the threads that use it before, or count the users."
+                .to_owned(),
+        ],
+        Kind::Misuse => {
+            vec![super::misuse::fix(trace, finding).unwrap_or(finding.kind.info().fix).to_owned()]
+        }
         // What the predicate is for is not ours to say.
         kind if kind != Kind::Predicate => vec![kind.info().fix.to_owned()],
         _ => Vec::new(),
@@ -44,7 +52,7 @@ pub fn paragraphs(trace: &Trace, finding: &Finding) -> Vec<String> {
 }
 
 /// Where `event` is, for a sentence.
-fn at(trace: &Trace, event: EventId) -> String {
+pub(super) fn at(trace: &Trace, event: EventId) -> String {
     let location = trace.names().location(trace.event(event).site);
     match place(location) {
         place if place.is_empty() => format!("event {}", event.number()),
@@ -61,6 +69,19 @@ fn memory_orders(trace: &Trace, weak: &[WeakAccess]) -> Vec<String> {
              acquire order."
         )];
     }
+    let mut weak = weak.to_vec();
+    // An update that is too weak on both sides is one line to change.
+    weak.dedup_by(|second, first| {
+        let is_update =
+            |event| matches!(trace.event(event).op, Op::Access(AccessOp::AtomicUpdate(_), _));
+        let is_same = trace.event(first.event).site == trace.event(second.event).site
+            && is_update(first.event)
+            && is_update(second.event);
+        if is_same && first.needed != second.needed {
+            first.needed = MemoryOrder::AcqRel;
+        }
+        is_same
+    });
     let one = |&WeakAccess { event, needed }: &WeakAccess| {
         let names = trace.names();
         let happening = trace.event(event);
@@ -142,7 +163,11 @@ fn race(trace: &Trace, first: EventId, second: EventId) -> Vec<String> {
         (true, true, None) => format!(
             "Neither side holds a lock. The usual fix is to take the same lock around {here} and \
              {there}{}.",
-            if here == there { ", which are the same line" } else { "" }
+            match (here == there, one.function().is_some() && one.function() == other.function()) {
+                (true, _) => ", which are the same line",
+                (false, true) => ", and to hold it from the first to the last where one thread does both",
+                (false, false) => "",
+            }
         ),
         (false, true, None) => one_sided(trace, first, second),
         (true, false, None) => one_sided(trace, second, first),

@@ -8,7 +8,7 @@ use crate::alternatives::{BY_ORDER_ALONE, Unconfirmed, variable};
 use crate::finding::free_reads;
 use crate::schedule::{Seen, holds, sees};
 use crate::site::Site;
-use crate::state;
+use crate::{standing, state};
 
 /// Why `finding` is a fault, and what is special about it.
 pub fn paragraphs(trace: &Trace, finding: &Finding) -> Vec<String> {
@@ -26,6 +26,15 @@ pub fn paragraphs(trace: &Trace, finding: &Finding) -> Vec<String> {
             }
             None => usual(finding.kind),
         },
+        Kind::Stuck => super::stuck::why(trace, finding),
+        Kind::Misuse => match super::misuse::why(trace, finding) {
+            Some(paragraph) => vec![paragraph.to_owned()],
+            None => usual(finding.kind),
+        },
+        Kind::UseAfterClose => vec![use_after_close(trace, finding).to_owned()],
+        Kind::Deadlock if standing::happened(trace, finding) => {
+            usual(finding.kind).into_iter().take(1).collect()
+        }
         _ => usual(finding.kind),
     };
     if finding.guarantee() != Guarantee::Witnessed {
@@ -79,6 +88,26 @@ fn use_after_free(trace: &Trace, finding: &Finding) -> Vec<String> {
          other.{} In C, C++ and Rust the behaviour of the program is undefined.",
         what_does_not_order(trace, weak)
     )]
+}
+
+/// What happens when a lock is used that was destroyed, or a descriptor that was closed.
+fn use_after_close(trace: &Trace, finding: &Finding) -> &'static str {
+    if ends_descriptor(trace, finding) {
+        "One thread closes the file descriptor, and nothing makes it wait until the other is done with it. The          number of a closed descriptor can be given to another file at once: the use then reads or writes          there, or fails."
+    } else {
+        "One thread destroys what the other still uses, and nothing makes it wait. What a destroyed lock,          condition, barrier or semaphore does is not defined: it may keep nobody out, or never let anybody in."
+    }
+}
+
+/// Whether what `finding` ends is a file descriptor.
+pub(super) fn ends_descriptor(trace: &Trace, finding: &Finding) -> bool {
+    let ends = |&event: &EventId| match trace.event(event).op {
+        Op::Object(ObjectOp::Free, object) => {
+            trace.names().objects.name(object).starts_with("descriptor(")
+        }
+        _ => false,
+    };
+    finding.events.iter().any(ends)
 }
 
 /// Whether what is used after its end is a variable of a function that returns.

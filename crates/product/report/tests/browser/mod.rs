@@ -19,6 +19,7 @@ use reweave_trace::{AccessOp, LockOp, Op, TraceBuilder};
 use serde_json::json;
 
 use driver::Browser;
+pub(crate) use pages::BANK;
 
 const ENTER: &str = "\u{e007}";
 const ESCAPE: &str = "\u{e00c}";
@@ -74,7 +75,7 @@ fn a_finding_is_chosen_stepped_through_and_turned_around() {
     browser.click(last);
     assert!(heading(&browser).starts_with(&id));
     assert_eq!(browser.text("return window.location.hash"), format!("#{id}"));
-    let drawn = "return document.querySelector('svg.diagram').getAttribute('aria-label')";
+    let drawn = "return document.querySelector('svg.diagram[role=img]').getAttribute('aria-label')";
     assert_eq!(browser.text(drawn), "The predicted order of events");
     browser.click("#step-on");
     assert!(position(&browser).starts_with("1 of "), "{}", position(&browser));
@@ -166,7 +167,7 @@ fn findings_are_filtered_and_sorted() {
         let done = format!("(document.getElementById('scroller').dataset.run || '') !== '{run}'");
         browser.wait_for(&done);
     };
-    choose("kind", "6");
+    choose("kind", "race");
     assert_eq!(browser.text(total), format!("300 of {count} findings"));
     let first = "return document.querySelector('#rows .row .row-text').textContent";
     choose("sort", "location");
@@ -236,7 +237,7 @@ fn pages_can_be_read_on_wide_and_narrow_screens_in_any_light() {
     let page = pages::bank("readable");
     let (trace, outcome) = pages::state();
     let state = pages::page("state", &[Examined::new("transfer.std", &trace, &outcome)]);
-    let bank = reweave_testkit::std(pages::BANK);
+    let bank = reweave_testkit::std(BANK);
     let found = pages::found(&bank, &["races.exact"]);
     let mut out = Vec::new();
     let examined = Examined::new("bank.std", &bank, &found);
@@ -258,6 +259,163 @@ fn pages_can_be_read_on_wide_and_narrow_screens_in_any_light() {
                 browser.screenshot(&format!("{name}-{width}-{scheme}-observed"));
             }
         }
+    }
+    check_quiet(&browser);
+}
+
+#[test]
+fn the_names_of_many_threads_stay_while_the_rest_is_scrolled() {
+    let Some(browser) = Browser::start() else { return };
+    let trace = pages::workers();
+    let outcome = pages::found(&trace, &["races.exact"]);
+    let page = pages::page("workers", &[Examined::new("workers.std", &trace, &outcome)]);
+    for (width, scheme) in [(1280, "light"), (390, "dark")] {
+        browser.look(width, 900, scheme);
+        browser.open(&page);
+        browser.run("document.getElementById('gaps').click()");
+        check_readable(&browser);
+        let apart = browser.text(
+            "const box = document.querySelector('.drawing'); \
+             box.scrollTop = 1e6; box.scrollLeft = 1e6; \
+             const at = (css) => document.querySelector(css).getBoundingClientRect(); \
+             const out = []; \
+             if (box.scrollTop < 100) out.push('nothing to scroll'); \
+             const inner = box.getBoundingClientRect().top + box.clientTop; \
+             if (Math.abs(at('.heads').top - inner) > 1) out.push('the names left'); \
+             const left = box.getBoundingClientRect().left + box.clientLeft; \
+             if (Math.abs(at('.gutters').left - left) > 1) out.push('the numbers left'); \
+             const paths = (css) => [...document.querySelectorAll(css)] \
+                 .map((it) => Math.round(it.getBoundingClientRect().left)); \
+             const [heads, body] = [paths('.heads .column path'), \
+                 paths('svg.diagram[role=img] .column path')]; \
+             if (heads.length < 8 || String(heads) !== String(body)) out.push('columns: ' + heads); \
+             return out.join(', ')",
+        );
+        assert_eq!(apart, "", "{width}");
+        browser.run("document.querySelector('.drawing').scrollIntoView()");
+        browser.screenshot(&format!("workers-{width}-{scheme}"));
+    }
+    check_quiet(&browser);
+}
+
+#[test]
+fn gaps_open_and_close_by_mouse_and_by_keyboard() {
+    let Some(browser) = Browser::start() else { return };
+    let trace = pages::workers();
+    let outcome = pages::found(&trace, &["races.exact"]);
+    browser.open(&pages::page("gaps", &[Examined::new("workers.std", &trace, &outcome)]));
+    let lines = || browser.run("return document.querySelectorAll('.line.back').length").as_u64();
+    let gap = "document.querySelector('svg.diagram [data-gap]')";
+    let says = || browser.text(&format!("return {gap}.getAttribute('aria-label')"));
+    let before = lines();
+    let closed = says();
+    let shown = closed.split("left out; show ").nth(1).and_then(|shown| shown.parse::<u64>().ok());
+    let shown = shown.unwrap_or_else(|| panic!("{closed} says how many of them it can show"));
+    let click = "new MouseEvent('click', { bubbles: true })";
+    browser.run(&format!("{gap}.dispatchEvent({click})"));
+    assert_eq!(lines(), before.map(|count| count + shown));
+    assert_eq!(browser.text(&format!("return {gap}.getAttribute('aria-expanded')")), "true");
+    // Who opened it has it under the finger still.
+    browser.press(ENTER);
+    assert_eq!((lines(), says()), (before, closed));
+    browser.press("g");
+    let all = lines();
+    assert!(all > before.map(|count| count + shown), "{all:?}");
+    assert!(
+        browser.run("return document.querySelectorAll('.line.extra .op').length").as_u64()
+            > Some(shown)
+    );
+    assert_eq!(
+        browser.text("return document.getElementById('gaps').textContent"),
+        "fold them again"
+    );
+    browser.press(END);
+    assert!(side(&browser).contains("Both can happen now"));
+    browser.press("g");
+    assert_eq!(lines(), before);
+    check_quiet(&browser);
+}
+
+#[test]
+fn who_woke_whom_and_where_in_the_run_it_is_can_be_seen() {
+    let Some(browser) = Browser::start() else { return };
+    let trace = pages::workers();
+    let outcome = pages::found(&trace, &["races.exact"]);
+    browser.open(&pages::page("arrows", &[Examined::new("workers.std", &trace, &outcome)]));
+    browser.press("og");
+    let count = |css: &str| {
+        let script = format!("return document.querySelectorAll('svg.diagram {css}').length");
+        browser.run(&script).as_u64().unwrap()
+    };
+    assert!(count(".arrow.wakes") > 1, "a notify, and arrivals at a barrier");
+    assert!(count(".arrow.ends") >= 1 && count(".arrow.hands") >= 1);
+    let legend = browser.text("return document.querySelector('.legend').innerText");
+    for part in ["woken, or let go on", "thread ended and joined"] {
+        assert!(legend.contains(part), "{part} in {legend}");
+    }
+    let overview = browser.text("return document.querySelector('.overview').innerText");
+    for part in ["all 31 threads", "worker2", "The whole run of", "at fault"] {
+        assert!(overview.contains(part), "{part} in {overview}");
+    }
+    assert!(
+        browser.run("return document.querySelectorAll('.strip .at-fault').length").as_u64()
+            > Some(1)
+    );
+    check_quiet(&browser);
+}
+
+#[test]
+fn a_deadlock_that_happened_is_not_called_a_prediction() {
+    let Some(browser) = Browser::start() else { return };
+    let (trace, outcome) = pages::deadlocked();
+    assert_eq!(outcome.findings.len(), 2);
+    browser.open(&pages::page("deadlocked", &[Examined::new("run.std", &trace, &outcome)]));
+    for at in 0..2 {
+        let said = browser.text("return document.body.innerText");
+        assert!(said.contains("It happened") && said.contains("What went wrong in these runs"));
+        for word in ["redicted", "could have done", "not observed", "A schedule that"] {
+            assert!(!said.contains(word), "{at}: {word} in {said}");
+        }
+        assert_eq!(browser.run("return document.getElementById('order-predicted')"), json!(null));
+        browser.press(END);
+        assert!(side(&browser).contains("T1 waits for n"), "{}", side(&browser));
+        browser.press("j");
+    }
+    browser.screenshot("deadlocked");
+    check_quiet(&browser);
+}
+
+#[test]
+fn code_is_coloured_and_is_the_code() {
+    let Some(browser) = Browser::start() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let code =
+        "/* a comment\n   goes on */ static int balance = 0x2a;\n#define NAME \"é😀\" // é😀 x\n";
+    std::fs::write(folder.path().join("a.c"), code).unwrap();
+    let trace = reweave_testkit::std("T1|w(x)|a.c:1\nT2|w(x)|a.c:3\n");
+    let outcome = pages::found(&trace, &["races.exact"]);
+    let sources = Sources::new(vec![folder.path().to_owned()], None);
+    let examined = Examined { sources: &sources, ..Examined::new("run.std", &trace, &outcome) };
+    browser.open(&pages::page("colours", &[examined]));
+    let part = |name: &str| {
+        let css = format!(".site:nth-child(2) .code-{name}");
+        let script = format!(
+            "return [...document.querySelectorAll('{css}')].map((it) => it.textContent).join('|')"
+        );
+        browser.text(&script)
+    };
+    assert_eq!(part("comment"), "/* a comment|   goes on */|// é😀 x");
+    assert_eq!(part("keyword"), "static|int");
+    assert_eq!((part("number"), part("string")), ("0x2a".to_owned(), "\"é😀\"".to_owned()));
+    assert_eq!(part("directive"), "#define");
+    let lines = browser.text(
+        "return [...document.querySelectorAll('.site:nth-child(2) .code td:last-child')] \
+         .map((it) => it.textContent).join('\\n') + '\\n'",
+    );
+    assert_eq!(lines, code);
+    for scheme in ["light", "dark"] {
+        browser.look(1280, 900, scheme);
+        check_readable(&browser);
     }
     check_quiet(&browser);
 }
@@ -314,7 +472,7 @@ fn findings_of_several_traces_say_which_and_arguments_are_tables() {
     assert!(side(&browser).starts_with("The observed run itself leads to it."));
     browser.screenshot("several");
     let mut out = Vec::new();
-    let bank = reweave_testkit::std(pages::BANK);
+    let bank = reweave_testkit::std(BANK);
     let found = pages::found(&bank, &["races.exact"]);
     let examined = Examined::new("bank.std", &bank, &found);
     reweave_report::explanation_html(&mut out, &examined, &found.findings[0]).unwrap();

@@ -11,7 +11,7 @@ use reweave_catalog::Quiet;
 use reweave_order::poset::Relation;
 use reweave_report::{Confirmation, Examined, Replayed, SetAside, Sources};
 use reweave_testkit::events;
-use reweave_trace::{EventId, Goal, Reordering, Trace};
+use reweave_trace::{EndKind, EventId, Goal, Reordering, RunEnd, ThreadEnd, Trace};
 
 use crate::browser::driver::artefacts;
 
@@ -161,6 +161,66 @@ pub(crate) fn state() -> (Trace, Outcome) {
     let fingerprint = Fingerprint::new(&trace, &finding);
     let findings = vec![Reported::new("P1".to_owned(), fingerprint, finding)];
     (trace, Outcome { findings, ..Outcome::default() })
+}
+
+/// Thirty workers that meet at a barrier; one waits for another, and two of them race at the end.
+pub(crate) fn workers() -> Trace {
+    let workers = || 1..=30;
+    let mut text: Vec<String> =
+        workers().map(|at| format!("main|fork(worker{at})|app.c:11")).collect();
+    for at in workers().cycle().take(600) {
+        for op in ["acq(queue)", "w(size)", "rel(queue)"] {
+            text.push(format!("worker{at}|{op}|app.c:20"));
+        }
+    }
+    for op in ["arrive(phase)", "depart(phase)"] {
+        text.extend(workers().map(|at| format!("worker{at}|{op}|app.c:30")));
+    }
+    let rest = [
+        "worker1|acq(m)|app.c:40",
+        "worker1|rel(m)|app.c:41",
+        "worker1|wait(ready)|app.c:41",
+        "worker2|w(flag)|app.c:50",
+        "worker2|notify(ready)|app.c:51",
+        "worker1|wake(ready)|app.c:41",
+        "worker1|acq(m)|app.c:41",
+        "worker1|rel(m)|app.c:43",
+        "worker1|w(flag)|app.c:44",
+        "worker7|r(flag)|app.c:61",
+        "main|join(worker1)|app.c:12",
+        "main|join(worker2)|app.c:12",
+    ];
+    text.extend(rest.map(str::to_owned));
+    reweave_testkit::std(&text.join("\n"))
+}
+
+/// A run that ended in a deadlock.
+pub(crate) fn deadlocked() -> (Trace, Outcome) {
+    let drawing = "
+    main      T1      T2
+    fork(T1)
+    fork(T2)
+              req(m)
+              acq(m)
+                      req(n)
+                      acq(n)
+              req(n)
+                      req(m)
+";
+    let mut builder = reweave_testkit::fixture::builder(drawing);
+    let states = [(7, "waits for lock n, which T2 holds"), (8, "waits for lock m, which T1 holds")];
+    let threads = states
+        .map(|(number, state)| ThreadEnd { event: events(&[number])[0], state: state.to_owned() });
+    let (text, misuses) = (String::new(), Vec::new());
+    builder.set_run_end(RunEnd {
+        kind: EndKind::Deadlock,
+        text,
+        threads: threads.to_vec(),
+        misuses,
+    });
+    let trace = builder.finish().expect("it is well formed");
+    let outcome = found(&trace, &["endings.stuck", "deadlocks.exact"]);
+    (trace, outcome)
 }
 
 /// How many files the places of [`many_races`] are in, on either side.

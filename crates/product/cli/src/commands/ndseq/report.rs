@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use reweave_exec::{Blocked, Fault};
 use reweave_ndseq::{Answer, Explanation, Placement, Statistics, Unneeded};
-use reweave_report::{compact, cycle_html, markup, page};
+use reweave_report::{compact, cycle_html, markup, page, prose};
 use reweave_trace::{Flow, Trace};
 use reweave_workflows::inference::{Inferred, Observed, Rejected, Trouble, Validation, Wrong};
 use serde_json::{Value, json};
@@ -348,7 +348,7 @@ pub(super) fn write_section(
     cycle: Option<(&Trace, &Explanation)>,
 ) -> io::Result<()> {
     for line in said {
-        writeln!(out, "<p>{}</p>", markup(line))?;
+        writeln!(out, "<p>{}</p>", prose(line))?;
     }
     cycle.map_or(Ok(()), |(trace, explanation)| cycle_html(out, trace, explanation))
 }
