@@ -8,7 +8,7 @@
 use std::borrow::Cow;
 
 use reweave_analysis::Proof;
-use reweave_base::{FxHashSet, Id};
+use reweave_base::FxHashSet;
 use reweave_trace::{AccessOp, EventId, Goal, Op, Reordering, ThreadId, Trace, VarId};
 
 use crate::alternatives::known_value;
