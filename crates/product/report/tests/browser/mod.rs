@@ -15,7 +15,7 @@ mod driver;
 mod pages;
 
 use reweave_report::{Examined, Sources};
-use reweave_trace::{AccessOp, LockOp, Op, TraceBuilder};
+use reweave_trace::{AccessOp, EndKind, LockOp, Op, RunEnd, TraceBuilder};
 use serde_json::json;
 
 use driver::Browser;
@@ -196,19 +196,31 @@ fn hostile_names_are_text() {
     let threads = names.map(|name| builder.thread(name));
     let var = builder.var("x\u{202e}</noscript>\u{1b}[2J<!--");
     let lock = builder.lock("<svg onload=alert(3)>");
+    // So many that some are left out, and that the run has an overview.
+    let (own, hidden) = (builder.var("<b>own</b>"), builder.site("<img src=y>\u{202e}:3"));
+    for _ in 0..200 {
+        builder.push(threads[0], Op::Access(AccessOp::Write, own), hidden);
+    }
     for (thread, location) in threads.into_iter().zip(["moved/bad.c:2", "missing.c:7"]) {
-        let site = builder.site(location);
+        let frames = ["<i>f</i> (moved/bad.c:2)", "<img src=z onerror=alert(5)> (a.c:1)"];
+        let site = builder.names().site(location, frames.into_iter());
         builder.push(thread, Op::Access(AccessOp::Write, var), site);
         builder.push(thread, Op::Lock(LockOp::Acquire, lock), site);
         builder.push(thread, Op::Lock(LockOp::Release, lock), site);
     }
+    let (kind, text) = (EndKind::Crash, "<img src=w onerror=alert(6)>\u{202e}".to_owned());
+    builder.set_run_end(RunEnd { kind, text, threads: Vec::new(), misuses: Vec::new() });
     let trace = builder.finish().unwrap();
     let outcome = pages::found(&trace, &["races.hb"]);
     let sources = Sources::new(vec![folder.path().to_owned()], None);
     let path = "'; rm -rf </title><script>alert(4)</script>";
     let examined = Examined { sources: &sources, ..Examined::new(path, &trace, &outcome) };
     browser.open(&pages::page("hostile", &[examined]));
+    browser.press("og");
     browser.press(RIGHT);
+    browser.run("document.querySelectorAll('details').forEach((it) => { it.open = true; })");
+    assert_eq!(browser.run("return document.querySelectorAll('.overview .lane').length"), 2);
+    assert!(browser.run("return document.querySelectorAll('.extra').length").as_u64() > Some(20));
     let said = browser.text("return document.body.innerText");
     for part in [
         names[0],
@@ -217,13 +229,17 @@ fn hostile_names_are_text() {
         "\\u{1b}[2J",
         "\u{fffd}\u{fffd} </script><b>two</b>",
         "`missing.c` was not found".trim_matches('`'),
+        "<img src=z onerror=alert(5)> (a.c:1)",
+        "by a crash: <img src=w onerror=alert(6)>\\u{202e}",
+        "w(<b>own</b>)",
     ] {
         let part = part.replace('`', "");
         assert!(said.contains(&part), "{part} in {said}");
     }
     assert!(!said.contains('\u{202e}') && !said.contains('\u{1b}'));
     assert_eq!(
-        browser.run("return document.querySelectorAll('img, #app script, #app b b').length"),
+        browser
+            .run("return document.querySelectorAll('img, #app script, #app b b, #app i').length"),
         0
     );
     browser.screenshot("hostile");
