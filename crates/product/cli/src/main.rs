@@ -17,6 +17,7 @@ mod launch;
 mod policy;
 mod program;
 mod remap;
+mod terminal;
 mod verbose;
 mod watch;
 
