@@ -236,6 +236,14 @@ pub fn run_confirmed(
     confirm: impl Fn(&Path, &Trace, &Outcome) -> anyhow::Result<Vec<Confirmation>>,
 ) -> anyhow::Result<ExitCode> {
     let count = options.traces.len();
+    if let [trace, program, ..] = &options.traces[..] {
+        anyhow::ensure!(
+            !input::is_program(program),
+            "the program comes after `--`: reweave check {} --confirm -- {}",
+            quoted(&trace.display().to_string()),
+            quoted(&program.display().to_string())
+        );
+    }
     anyhow::ensure!(count == 1, "`--confirm` takes one trace, found {count}");
     run_all(options, &|_| Ok(boxed(analyses)), |_| {}, &confirm)
 }
