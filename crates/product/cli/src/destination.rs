@@ -16,6 +16,7 @@ use tempfile::TempDir;
 use crate::exit::{Interrupted, say};
 use crate::interrupt;
 use crate::launch::located;
+use crate::terminal::{self, FindFile, Fitting};
 
 /// The format of output other than findings, and the file for it.
 #[derive(Debug, clap::Args)]
@@ -157,6 +158,24 @@ impl Destination {
                 Ok(())
             }
         }
+    }
+
+    /// Writes a report as text, which fits a terminal, with links to the files that `find_file` finds.
+    pub fn write_text(
+        self,
+        what: &str,
+        find_file: FindFile<'_>,
+        report: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+    ) -> anyhow::Result<()> {
+        let is_standard = matches!(self, Self::StandardOutput);
+        self.write(what, |out| {
+            if !is_standard || !terminal::fits() {
+                return report(out);
+            }
+            let mut out = Fitting::new(out, find_file);
+            report(&mut out)?;
+            out.finish()
+        })
     }
 
     /// Writes bytes; nothing is left behind if that fails.

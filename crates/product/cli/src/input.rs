@@ -45,23 +45,26 @@ pub fn read_either(path: &Path, repair: bool) -> anyhow::Result<Input> {
 
 /// Rejects an executable, which is easily mistaken for the trace of its run.
 fn refuse_program(path: &Path) -> anyhow::Result<()> {
-    // Reading from a pipe here would lose the bytes.
-    if !path.is_file() {
-        return Ok(());
-    }
-    let mut start = [0; ELF.len()];
-    let is_read = File::open(path).and_then(|mut file| file.read_exact(&mut start)).is_ok();
     let name = path.display();
     let folder = if path.components().count() == 1 { "./" } else { "" };
     anyhow::ensure!(
-        !is_read || start != ELF,
+        !is_program(path),
         "{name}: this is a program, not a trace; record a run of it first: \
          reweave record -- {folder}{name}"
     );
     Ok(())
 }
 
-/// `error`, or a better one if the file at `path` is source code.
+/// Whether the file at `path` is an executable.
+pub fn is_program(path: &Path) -> bool {
+    let mut start = [0; ELF.len()];
+    // Reading from a pipe here would lose the bytes.
+    path.is_file()
+        && File::open(path).and_then(|mut file| file.read_exact(&mut start)).is_ok()
+        && start == ELF
+}
+
+/// `error`, or a better one if the file at `path` is source code or a report.
 fn unless_source(path: &Path, error: ReadError) -> anyhow::Error {
     let end = path.extension().and_then(|end| end.to_str()).unwrap_or("");
     let program = path.file_stem().unwrap_or_default().display().to_string();
@@ -74,6 +77,13 @@ fn unless_source(path: &Path, error: ReadError) -> anyhow::Error {
         }
         "rs" => "cargo reweave run".to_owned(),
         "rw" => format!("reweave run {file} -o {}", quoted(&format!("{program}.rwt"))),
+        _ if matches!(error.kind, ReadErrorKind::Interrupted) => return error.into(),
+        "html" | "htm" | "json" | "sarif" | "csv" | "xml" => {
+            return anyhow::anyhow!(
+                "{error}; this looks like a report: give the trace that it is about, such as {}",
+                quoted(&format!("{program}.rwt"))
+            );
+        }
         _ => return error.into(),
     };
     if matches!(error.kind, ReadErrorKind::Interrupted | ReadErrorKind::Io(_)) {

@@ -88,6 +88,7 @@ impl Launch {
     /// The command that runs it with the recorder in it, and how that got there.
     pub fn command(&self) -> anyhow::Result<(Command, Attachment)> {
         let (program, arguments) = self.words.split_first().context("expected a program to run")?;
+        refuse_other_files(program, arguments)?;
         let is_here =
             || Path::new(program).components().count() == 1 && Path::new(program).is_file();
         anyhow::ensure!(
@@ -95,7 +96,6 @@ impl Launch {
             "cannot run `{0}`: not found in PATH; did you mean `./{0}`?",
             program.display()
         );
-        refuse_other_files(program, arguments)?;
         let mut command = Command::new(self.program().unwrap_or_default());
         command.arg0(program).args(arguments).envs(self.environment.iter().map(|(k, v)| (k, v)));
         if let Some(folder) = &self.folder {

@@ -17,6 +17,7 @@ mod launch;
 mod policy;
 mod program;
 mod remap;
+mod terminal;
 mod verbose;
 mod watch;
 
@@ -155,12 +156,30 @@ fn with_tip<W: AsRef<str>>(mut error: clap::Error, words: &[W]) -> clap::Error {
                 && !found.starts_with('-')
                 && !words.iter().any(|word| word.as_ref() == "--") =>
         {
-            format!("the program comes after `--`: -- {found}")
+            let at = words.iter().position(|word| word.as_ref() == found).unwrap_or(words.len());
+            let (ours, program) = words.split_at(at);
+            format!("the program comes after `--`: {} -- {}", line(ours), program_line(program))
         }
         _ => return error,
     };
     error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
     error
+}
+
+/// `words` as one types them, this command by its name.
+fn line<W: AsRef<str>>(words: &[W]) -> String {
+    let rest = words.get(1..).unwrap_or_default().iter();
+    let rest = rest.map(|word| reweave_report::quoted(word.as_ref()));
+    ["reweave".to_owned()].into_iter().chain(rest).collect::<Vec<_>>().join(" ")
+}
+
+/// `words`, a program and its arguments, as one types them: with its folder, if it is in the current one.
+fn program_line<W: AsRef<str>>(words: &[W]) -> String {
+    let quoted = words.iter().map(|word| reweave_report::quoted(word.as_ref()));
+    let text = quoted.collect::<Vec<_>>().join(" ");
+    let program = words.first().map_or("", AsRef::as_ref);
+    let is_here = !program.contains('/') && std::path::Path::new(program).is_file();
+    if is_here { format!("./{text}") } else { text }
 }
 
 fn main() -> ExitCode {
@@ -211,7 +230,9 @@ mod tests {
         let record = clap::Command::new("record").arg(Arg::new("cmd").last(true).num_args(1..));
         let command = clap::Command::new("reweave").subcommand(record);
         let error = command.try_get_matches_from(&words).unwrap_err();
-        with_tip(error, &words).to_string().contains("the program comes after `--`")
+        let program = words.get(2..).unwrap_or_default().join(" ");
+        let tip = format!("the program comes after `--`: reweave record -- {program}");
+        with_tip(error, &words).to_string().contains(&tip)
     }
 
     #[test]
@@ -229,6 +250,7 @@ mod tests {
     #[test]
     fn a_program_without_dashes_before_it_gets_a_tip() {
         assert!(has_tip("reweave record ./bank"));
+        assert!(has_tip("reweave record ./bank 10"));
         assert!(!has_tip("reweave record --no-such"));
     }
 }

@@ -7,6 +7,8 @@ use anyhow::Context;
 use reweave_exec::{Code, Fault};
 use reweave_lang::{Diagnostic, Program, Severity, Source, Style};
 
+use reweave_report::quoted;
+
 use crate::input;
 
 /// A program that can be run.
@@ -43,8 +45,34 @@ pub fn read(path: &Path) -> anyhow::Result<Source> {
     Ok(Source::new(name, text))
 }
 
+/// Rejects what is easily mistaken for a program of the language.
+fn refuse_other_files(path: &Path) -> anyhow::Result<()> {
+    let end = path.extension().and_then(|end| end.to_str()).unwrap_or("");
+    let file = quoted(&path.display().to_string());
+    let stem = quoted(&path.file_stem().unwrap_or_default().display().to_string());
+    let (what, advice) = match end {
+        "c" => (
+            "but one in C",
+            format!("reweave cc -g -pthread {file} -o {stem} && reweave record -- ./{stem}"),
+        ),
+        "cc" | "cpp" | "cxx" | "C" | "c++" => (
+            "but one in C++",
+            format!("reweave c++ -g -pthread {file} -o {stem} && reweave record -- ./{stem}"),
+        ),
+        "rs" => ("but one in Rust", "cargo reweave run".to_owned()),
+        "rwt" => ("but a trace", format!("reweave check {file}")),
+        _ if input::is_program(path) => {
+            let folder = if path.components().count() == 1 { "./" } else { "" };
+            ("but an executable", format!("reweave record -- {folder}{file}"))
+        }
+        _ => return Ok(()),
+    };
+    anyhow::bail!("{}: not a program of the reweave language {what}; try: {advice}", path.display())
+}
+
 /// Reads and checks the program at `path`, and shows its errors on standard error.
 pub fn load(path: &Path) -> anyhow::Result<Loaded> {
+    refuse_other_files(path)?;
     let source = read(path)?;
     let checked = reweave_lang::check(&source);
     draw(&source, &checked.diagnostics);

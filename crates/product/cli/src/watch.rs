@@ -58,6 +58,20 @@ impl Bar {
         }
     }
 
+    /// Shows how far the pass `number` over the same data is.
+    pub(crate) fn pass(&self, number: u32, done: u64) {
+        self.show_if_due();
+        if self.bar.is_hidden() {
+            return;
+        }
+        if done == 0 {
+            // Each pass has a speed of its own.
+            self.bar.reset_eta();
+            self.bar.set_message(format!("converting, pass {number}"));
+        }
+        self.bar.set_position(done);
+    }
+
     /// Shows how far the work is; returns whether it should continue.
     pub(crate) fn go_on(&self, done: u64) -> bool {
         self.show_if_due();

@@ -24,7 +24,7 @@ pub fn cycle_text(out: &mut dyn Write, trace: &Trace, explanation: &Explanation)
         let (first, last) = ends(&chain.links);
         shown.extend(first.iter().chain(last).map(|link| link.event));
     }
-    write_table(out, &Table::observed(trace, &shown, &marked))?;
+    write_table(out, &Table::observed(trace, &shown, &marked), None)?;
     writeln!(out)?;
     for hop in &explanation.cycle {
         writeln!(out, "  {}", hop_text(trace, hop))?;

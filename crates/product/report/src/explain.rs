@@ -263,7 +263,7 @@ fn write_text(
     }
     if let Some(sides) = &explanation.sides {
         writeln!(out, "\n{BOLD}Side by side{BOLD:#}")?;
-        write_sides(out, trace, sides, explanation.ends.as_ref())?;
+        write_sides(out, examined, sides, explanation.ends.as_ref())?;
     }
     write_steps(out, trace, explanation)?;
     if !explanation.fix.is_empty() {
@@ -337,17 +337,18 @@ fn write_steps(
     Ok(())
 }
 
-/// Writes both orders side by side, and below each what a variable `ends` with.
+/// Writes both orders side by side, or one below the other if there is no room, and below each what a
+/// variable `ends` with.
 fn write_sides(
     out: &mut dyn Write,
-    trace: &Trace,
+    examined: &Examined<'_>,
     sides: &Slice,
     ends: Option<&[String; 2]>,
 ) -> io::Result<()> {
     let mut columns = [(&sides.observed, SIDES[0]), (&sides.predicted, SIDES[1])].map(
         |(rows, (title, thing))| {
             let mut lines = vec![(format!("  {title}"), DIM)];
-            lines.extend(side_lines(trace, rows, thing));
+            lines.extend(side_lines(examined.trace, rows, thing));
             lines
         },
     );
@@ -355,7 +356,14 @@ fn write_sides(
         column.push((format!("  {}", shown(end)), BAD));
     }
     let [left, right] = columns;
-    let left_width = width(left.iter().map(|(text, _)| text.clone())) + 3;
+    let wide = |lines: &[(String, Style)]| width(lines.iter().map(|(text, _)| text.clone()));
+    let left_width = wide(&left) + 3;
+    if examined.width.is_some_and(|width| left_width + wide(&right) > width) {
+        for (text, style) in left.iter().chain(&right) {
+            writeln!(out, "{style}{text}{style:#}")?;
+        }
+        return Ok(());
+    }
     let none = (String::new(), Style::new());
     for at in 0..left.len().max(right.len()) {
         let [(text, style), (other, other_style)] =

@@ -46,6 +46,7 @@ mod json;
 mod junit;
 mod left_out;
 mod legend;
+mod narrow;
 mod places;
 mod related;
 mod relevance;
@@ -101,6 +102,8 @@ pub struct Examined<'a> {
     /// The folder that the reader stands in, for commands that are to work from there; none for the one
     /// that the program was recorded in.
     pub folder: Option<&'a str>,
+    /// How many letters a line of text may have; none for any number.
+    pub width: Option<usize>,
     /// Findings of these kinds are a reason to fail; others are reported and fail nothing.
     pub fails_on: &'a [Kind],
     /// Whether texts show all steps of schedules, and not only those that matter.
@@ -122,6 +125,7 @@ impl<'a> Examined<'a> {
             set_aside: SetAside::default(),
             is_kept: path != "-",
             folder: None,
+            width: None,
             fails_on: &Kind::ALL,
             is_full: false,
         }

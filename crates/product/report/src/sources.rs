@@ -305,11 +305,19 @@ impl Sources {
         found
     }
 
+    /// The file called `name`, if it is there; none if no code is to be shown.
+    #[must_use]
+    pub fn file(&self, name: &str) -> Option<PathBuf> {
+        if self.roots.is_empty() {
+            return None;
+        }
+        let candidates = self.candidates(name).ok()?;
+        candidates.iter().filter(|path| path.is_file()).find_map(|it| it.canonicalize().ok())
+    }
+
     fn relative_to_repository(&self, name: &str) -> Option<String> {
         let here = std::env::current_dir().ok();
-        let candidates = self.candidates(name).unwrap_or_default();
-        let file =
-            candidates.iter().filter(|path| path.is_file()).find_map(|it| it.canonicalize().ok());
+        let file = self.file(name);
         // What is not there any more is where it would be.
         let base = self.base.as_ref().or(here.as_ref());
         let file = file.or_else(|| Some(base?.join(name)))?;

@@ -20,7 +20,7 @@ use crate::shown::{LINE_MAX, clipped, shown, wrapped};
 use crate::site::{Site, brief_place, holding_since};
 use crate::sources::{Mark, Said, pieces, write_piece};
 use crate::state::{self as global_state, Known, Picture};
-use crate::{Examined, GAP_HINT, counted, title};
+use crate::{Examined, GAP_HINT, counted, narrow, title};
 
 pub const BOLD: Style = Style::new().bold();
 pub const DIM: Style = Style::new().dimmed();
@@ -394,20 +394,20 @@ pub fn evidence(
     finding: &Finding,
     extent: Extent,
 ) -> io::Result<()> {
-    let trace = examined.trace;
+    let Examined { trace, width, .. } = *examined;
     let extent = if examined.is_full { Extent::WHOLE } else { extent };
     let accepted = finding.evidence.proof();
     match (Picture::new(trace, finding, extent), accepted) {
         (Some(picture), _) => {
             writeln!(out, "  {}", picture.heading)?;
-            write_table(out, &picture.table)?;
+            write_table(out, &picture.table, width)?;
             for line in picture.notes.iter().flat_map(|note| wrapped(note, LINE_MAX)) {
                 writeln!(out, "  {line}")?;
             }
         }
         (None, Some(accepted)) => {
             writeln!(out, "  {}", heading(accepted))?;
-            write_table(out, &Table::new(trace, accepted, extent))?;
+            write_table(out, &Table::new(trace, accepted, extent), width)?;
         }
         (None, None) => {}
     }
@@ -417,8 +417,9 @@ pub fn evidence(
     Ok(())
 }
 
-/// Writes what matters of a schedule as a table with a column per thread.
-pub fn write_table(out: &mut dyn Write, table: &Table<'_>) -> io::Result<()> {
+/// Writes what matters of a schedule as a table with a column per thread, or, if that is wider than
+/// `width`, with a line per event.
+pub fn write_table(out: &mut dyn Write, table: &Table<'_>, width: Option<usize>) -> io::Result<()> {
     let headings: Vec<String> =
         table.headings().iter().map(|name| clipped(name, CELL_MAX)).collect();
     let mut widths: Vec<usize> = headings.iter().map(|heading| heading.chars().count()).collect();
@@ -429,6 +430,11 @@ pub fn write_table(out: &mut dyn Write, table: &Table<'_>) -> io::Result<()> {
         }
     }
     let label_width = label_width(table);
+    let columns: usize = widths.iter().map(|width| 2 + width).sum();
+    let needed = 2 + label_width + NUMBER_WIDTH + columns + 2 + narrow::locations_width(table);
+    if width.is_some_and(|width| needed > width) {
+        return narrow::write_table(out, table, label_width);
+    }
     write!(out, "  {DIM}{:>label_width$}{:>NUMBER_WIDTH$}{DIM:#}", table.label_heading(), "event")?;
     for (at, (heading, &width)) in headings.iter().zip(&widths).enumerate() {
         // No blanks at the end of a line.

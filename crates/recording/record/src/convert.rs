@@ -662,6 +662,8 @@ pub struct Conversion<'a> {
     pub exit: &'a Exit,
     /// How long ago somebody asked to stop: then the trace ends where the time does.
     pub asked: &'a dyn Fn() -> Option<Duration>,
+    /// Told now and then the number of the pass, from 1, and how many events it has read.
+    pub progress: &'a dyn Fn(u32, u64),
 }
 
 impl<'a> Conversion<'a> {
@@ -670,7 +672,7 @@ impl<'a> Conversion<'a> {
     pub fn new(base: &'a Path) -> Self {
         const EXITED: &Exit = &Exit { failure: None, is_hang: false, is_stopped: false };
         let kept = Kept::Contended { names: &[] };
-        Self { base, kept, start: None, exit: EXITED, asked: &|| None }
+        Self { base, kept, start: None, exit: EXITED, asked: &|| None, progress: &|_, _| {} }
     }
 }
 
@@ -678,6 +680,8 @@ impl<'a> Conversion<'a> {
 struct Timely<'a, S> {
     stream: S,
     asked: &'a dyn Fn() -> Option<Duration>,
+    progress: &'a dyn Fn(u32, u64),
+    pass: u32,
     end: Duration,
     count: u64,
     count_max: Rc<Cell<u64>>,
@@ -686,6 +690,9 @@ struct Timely<'a, S> {
 impl<S: Stream> Stream for Timely<'_, S> {
     fn next_event(&mut self) -> io::Result<Option<(u32, Event)>> {
         let is_late = || (self.asked)().is_some_and(|asked| asked >= self.end);
+        if self.count.is_multiple_of(LOOK_EVERY) {
+            (self.progress)(self.pass, self.count);
+        }
         if self.count >= EVENTS_MIN && self.count.is_multiple_of(LOOK_EVERY) && is_late() {
             self.count_max.set(self.count_max.get().min(self.count));
         }
@@ -716,7 +723,8 @@ pub fn write_trace(
         events = tracing::field::Empty,
     );
     let stage = stage.entered();
-    let Conversion { base, kept, start, exit, asked } = *conversion;
+    let Conversion { base, kept, start, exit, asked, progress } = *conversion;
+    let mut pass = 0;
     let mut symbols = symbols::Symbols::new(base);
     for (number, text) in (0..).zip(&recording.maps) {
         symbols.add_map(number, text);
@@ -733,7 +741,8 @@ pub fn write_trace(
         let stream = WithLocks::new(decoded, Rc::clone(&symbols));
         let end = ends.next().copied().unwrap_or(PASSES_END[2]);
         let count_max = Rc::clone(&count_max);
-        Ok(Timely { stream, asked, end, count: 0, count_max })
+        pass += 1;
+        Ok(Timely { stream, asked, progress, pass, end, count: 0, count_max })
     };
     let mut sink = FileSink::new(BufWriter::new(out))?;
     if let Some(start) = start {

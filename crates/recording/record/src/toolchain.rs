@@ -117,7 +117,7 @@ pub enum ToolchainError {
     #[error(transparent)]
     Install(#[from] InstallError),
     /// A tool does not start.
-    #[error("cannot run `{name}`: {error}")]
+    #[error("cannot run `{name}`: {error}{}", missing_tool(name, error))]
     Start {
         /// The tool.
         name: String,
@@ -147,6 +147,19 @@ pub enum ToolchainError {
         /// What it said.
         said: String,
     },
+}
+
+/// What to do about a tool that is not there.
+fn missing_tool(name: &str, error: &io::Error) -> &'static str {
+    let tool = Path::new(name).file_name().and_then(OsStr::to_str).unwrap_or(name);
+    match tool {
+        _ if error.kind() != io::ErrorKind::NotFound => "",
+        "cargo" | "rustc" => "; install Rust (https://rustup.rs), or set CARGO and RUSTC",
+        "c++" | "g++" | "clang++" => {
+            "; install a C++ compiler, or name one: reweave c++ clang++ -g -pthread FILE.cpp -o PROGRAM"
+        }
+        _ => "; install a C compiler, or name one: reweave cc clang -g -pthread FILE.c -o PROGRAM",
+    }
 }
 
 /// What a tool answers, or that it does not start.

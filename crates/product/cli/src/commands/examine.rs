@@ -17,7 +17,7 @@ use crate::exit::{self, say};
 use crate::policy::PolicyArgs;
 use crate::remap::{Remap, remapped};
 use crate::watch::Bar;
-use crate::{input, interrupt};
+use crate::{input, interrupt, terminal};
 
 /// What to analyse, how hard to search, and how to report.
 #[derive(Debug, clap::Args)]
@@ -135,6 +135,12 @@ impl Printing {
         Destination::prepare(self.output.as_deref())
     }
 
+    /// How wide the report may be: no wider than the terminal, if it goes to one.
+    pub fn width(&self) -> Option<usize> {
+        let is_file = self.output.as_deref().is_some_and(|path| path != Path::new("-"));
+        if is_file { None } else { terminal::width() }
+    }
+
     /// The format: by the option, or by the name of the output.
     pub fn format(&self) -> anyhow::Result<ReportFormat> {
         format_of(self.format, self.output.as_deref())
@@ -233,6 +239,14 @@ pub fn run_confirmed(
     confirm: impl Fn(&Path, &Trace, &Outcome) -> anyhow::Result<Vec<Confirmation>>,
 ) -> anyhow::Result<ExitCode> {
     let count = options.traces.len();
+    if let [trace, program, ..] = &options.traces[..] {
+        anyhow::ensure!(
+            !input::is_program(program),
+            "the program comes after `--`: reweave check {} --confirm -- {}",
+            quoted(&trace.display().to_string()),
+            quoted(&program.display().to_string())
+        );
+    }
     anyhow::ensure!(count == 1, "`--confirm` takes one trace, found {count}");
     run_all(options, &|_| Ok(boxed(analyses)), |_| {}, &confirm)
 }
@@ -351,6 +365,7 @@ fn write_report(
         return Ok(());
     }
     let (fails_on, folder) = (options.policy.fails_on(), input::current_folder());
+    let width = options.printing.width();
     let views = analysed.iter().map(|it| Examined {
         confirmations: &it.confirmations,
         sources: &it.sources,
@@ -358,6 +373,7 @@ fn write_report(
         fails_on: &fails_on,
         is_full: options.printing.full,
         folder: folder.as_deref(),
+        width,
         ..Examined::new(&it.path, &it.trace, &it.outcome)
     });
     let views: Vec<Examined<'_>> = views.collect();
@@ -368,7 +384,12 @@ fn write_report(
         [only] => only.clone(),
         several => format!("{} in {} traces", total_of(&views), several.len()),
     };
-    destination.write(&found, |out| format.write(out, &views, is_list))?;
+    let find_file = |name: &str| views.iter().find_map(|it| it.sources.file(name));
+    let write = |out: &mut dyn Write| format.write(out, &views, is_list);
+    match format {
+        ReportFormat::Text => destination.write_text(&found, &find_file, write)?,
+        _ => destination.write(&found, write)?,
+    }
     if format == ReportFormat::Github {
         append_step_summary(&views);
     }

@@ -131,15 +131,19 @@ impl Found {
         let sources = &wanted.search.sources(path, trace, &printing.sources);
         let examined = Examined::new(path, trace, outcome);
         let (folder, is_full) = (input::current_folder(), printing.full);
-        let folder = folder.as_deref();
-        let examined = Examined { confirmations, sources, folder, is_full, ..examined };
+        let (folder, width) = (folder.as_deref(), printing.width());
+        let examined =
+            Examined { confirmations, sources, folder, width, is_full, ..examined };
         // The other formats are those of reports: this one has a single finding.
         let only = Outcome { findings: vec![reported.clone()], ..outcome.clone() };
         let alone = Examined { outcome: &only, ..examined };
         let format = printing.format()?;
         let what = format!("{} {}", reported.id, reported.finding.kind);
+        if format == ReportFormat::Text {
+            let find_file = |name: &str| sources.file(name);
+            return destination.write_text(&what, &find_file, |out| text(out, &examined, reported));
+        }
         destination.write(&what, |out| match format {
-            ReportFormat::Text => text(out, &examined, reported),
             ReportFormat::Json => json(out, &examined, reported),
             ReportFormat::Html => reweave_report::explanation_html(out, &examined, reported),
             _ => format.write(out, &[alone], false),

@@ -27,6 +27,7 @@ use crate::destination::Destination;
 use crate::exit::say;
 use crate::interrupt;
 use crate::launch::Launch;
+use crate::watch::Bar;
 
 /// Run a program once and record it.
 ///
@@ -130,6 +131,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let mut summary = Summary::default();
     let exit = followed.exit(recording);
     let converting = Converting::new();
+    let bar = Bar::new("converting", Some(recording.events));
     let conversion = Conversion {
         base: &base,
         kept: if args.all_memory { Kept::All } else { Kept::Contended { names: &args.keep } },
@@ -139,11 +141,13 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
             converting.say_if_due(recording.events);
             interrupt::asked_since()
         },
+        progress: &|pass, count| bar.pass(pass, count),
     };
     destination.write_bytes(|out: &mut dyn Write| {
         summary = write_trace(recording, &conversion, out)?;
         reject_unforked(&summary)
     })?;
+    drop(bar);
     remember(&start);
     report(&path, recording, &summary, &followed, options.limit);
     Ok(status(&followed))

@@ -43,7 +43,9 @@ fn a_program_without_dashes_before_it_gets_a_tip() {
     let folder = Folder::with("run.std", RACE);
     for arguments in [&["record", "./bank"][..], &["confirm", "run.std", "R1", "./bank"]] {
         let message = folder.run(arguments).expect(2).err();
-        assert!(message.contains("the program comes after `--`: -- ./bank"), "{message}");
+        let ours = arguments[..arguments.len() - 1].join(" ");
+        let tip = format!("the program comes after `--`: reweave {ours} -- ./bank\n");
+        assert!(message.contains(&tip), "{message}");
     }
 }
 
@@ -246,4 +248,35 @@ fn slips_of_the_command_line_are_told_how_to_go_on() {
         let said = folder.run(&words).expect(2).err();
         assert!(said.contains(told), "{line}: {said}");
     }
+}
+
+#[test]
+fn what_is_mistaken_for_something_else_gets_the_right_command() {
+    let folder = Folder::with("race.std", super::RACE);
+    folder.put("bank.c", "int main(void) { return 0; }\n");
+    folder.put("bank", b"\x7fELF and more");
+    folder.put("bank.rwt", b"\x89RWT\r\n\x1a\n");
+    folder.put("report.json", "{\n  \"schema\": \"reweave/1\"\n}\n");
+    let built = "reweave cc -g -pthread bank.c -o bank && reweave record -- ./bank";
+    for (arguments, hint) in [
+        (&["record", "./bank", "1", "a b"][..], "reweave record -- ./bank 1 'a b'"),
+        (&["record", "--seed", "2", "bank"], "reweave record --seed 2 -- ./bank"),
+        (&["confirm", "race.std", "R1", "bank"], "reweave confirm race.std R1 -- ./bank"),
+        (&["check", "race.std", "--confirm", "./bank"], "check race.std --confirm -- ./bank"),
+        (&["record", "--", "bank.c", "10"], &format!("{built} 10")),
+        (&["record", "--", "./bank.rwt"], "it is a trace; try: reweave check ./bank.rwt"),
+        (&["check", "bank.c"], built),
+        (&["check", "bank"], "reweave record -- ./bank"),
+        (&["check", "report.json"], "give the trace that it is about, such as report.rwt"),
+        (&["run", "bank.c"], built),
+        (&["ndseq", "infer", "bank.rwt"], "reweave check bank.rwt"),
+        (&["intervals", "bank"], "reweave record -- ./bank"),
+    ] {
+        let said = folder.run(arguments).expect(2).err();
+        assert!(said.contains(hint), "{arguments:?}: {said}");
+    }
+    let mut command = folder.command(&["cc", "-g", "bank.c"]);
+    let output = command.env("PATH", folder.path("nowhere")).env_remove("REWEAVE_CC").output();
+    let said = String::from_utf8(output.unwrap().stderr).unwrap();
+    assert!(said.contains("install a C compiler, or name one: reweave cc clang -g"), "{said}");
 }

@@ -22,6 +22,7 @@ mod policy;
 mod run;
 mod states;
 mod stats;
+mod terminal;
 
 use std::fs;
 use std::io::Write as _;
