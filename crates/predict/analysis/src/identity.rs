@@ -15,8 +15,8 @@
 //! - for too weak memory orders, the atomics that are too weak: all that they hand over is one fault.
 //!
 //! What a finding is about is a name without what only tells equals apart: `slots[3].next` and `slots[7].next` are
-//! one member, and so are `Item#2.refs` and `Item#9.refs`. A block without a type is named by the calls that
-//! allocated it.
+//! one member, and so are `Item#2.refs` and `Item#9.refs`. What is no member, as
+//! in a block without a type, goes by the calls that allocated the block as well.
 //!
 //! Between traces, marks that do not say where a finding is count only for recordings of one program.
 //!
@@ -292,7 +292,10 @@ impl<'t> Identities<'t> {
             }
             _ => {
                 let Name { text, is_known } = plain(whole, reach);
-                Name { text: text + &part, is_known }
+                // A member says what it is. Numbers in a block are whatever the block is for.
+                let maker = self.maker(object, reach).filter(|_| !part.contains('.'));
+                let maker = maker.map_or_else(String::new, |maker| format!(" of {maker}"));
+                Name { text: text + &maker + &part, is_known }
             }
         }
     }

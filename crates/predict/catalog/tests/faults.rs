@@ -112,18 +112,18 @@ fn accesses_that_break_one_block_are_one_fault() {
 }
 
 #[test]
-fn blocks_without_a_type_go_by_the_calls_that_allocated_them() {
-    let faults = |lines: [u32; 2]| {
+fn what_is_no_member_goes_by_the_calls_that_allocated_it() {
+    let faults = |[object, part]: [&str; 2], lines: [u32; 2]| {
         let mut builder = TraceBuilder::new();
         let threads = ["T1", "T2"].map(|name| builder.thread(name));
         let site = |line: u32| format!("a.c:{line}\nmain (a.c:{line})\nsource#{line}");
         for (number, line) in (1..).zip(lines) {
-            let object = builder.object(&format!("block#{number}"));
+            let object = builder.object(&format!("{object}#{number}"));
             let site = builder.site(&site(line));
             builder.push(threads[0], Op::Object(ObjectOp::Alloc, object), site);
         }
         for number in 1..=2 {
-            let var = builder.var(&format!("block#{number}+8"));
+            let var = builder.var(&format!("{object}#{number}{part}"));
             for (which, thread) in (0..).zip(threads) {
                 let site = builder.site(&site(10 * number + which));
                 builder.push(thread, Op::Access(AccessOp::Write, var), site);
@@ -133,7 +133,10 @@ fn blocks_without_a_type_go_by_the_calls_that_allocated_them() {
         found(&trace, "races.exact", &Settings::default()).findings.len()
     };
     // Two lines, and one in a loop.
-    assert_eq!((faults([1, 2]), faults([1, 1])), (2, 1));
+    for name in [["block", "+8"], ["block@a.c:1", "+8"], ["int[]", "[5]"], ["long", ""]] {
+        assert_eq!((faults(name, [1, 2]), faults(name, [1, 1])), (2, 1), "{name:?}");
+    }
+    assert_eq!(faults(["Item", ".refs"], [1, 2]), 1);
 }
 
 #[test]

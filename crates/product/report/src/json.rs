@@ -158,7 +158,14 @@ fn depth_max(examined: &[Examined<'_>], many: usize) -> usize {
     let findings_count: usize = examined.iter().map(|one| one.outcome.findings.len()).sum();
     // A list of witnesses can have millions of entries: a line for each keeps it readable.
     let has_list = examined.iter().any(|one| !one.outcome.witnesses.is_empty());
-    if findings_count <= INDENTED_MAX && !has_list { usize::MAX } else { many }
+    let findings = examined.iter().flat_map(|one| &one.outcome.findings);
+    let places_count: usize = findings.map(|reported| 1 + reported.places.len()).sum();
+    match () {
+        () if findings_count > INDENTED_MAX || has_list => many,
+        // A line for each place of a finding.
+        () if places_count > INDENTED_MAX => many + 2,
+        () => usize::MAX,
+    }
 }
 
 /// Writes `value` with lines down to `depth_max`.
