@@ -182,13 +182,12 @@ impl<'t> Scheduled<'t> {
         found
     }
 
-    /// The last values that another of the threads at fault wrote and a step of `runs` read: who wrote, who read.
+    /// The last values that another thread wrote and a step of `runs` read: who wrote, who read.
     fn handed_values(&self, runs: &[EventId]) -> Vec<EventId> {
         let handed = |&read: &EventId| {
             let write = sees(self.trace, self.proof.reordering(), read)?.write()?;
-            let writer = self.trace.event(write).thread;
-            let is_other = writer != self.trace.event(read).thread;
-            (is_other && self.threads.contains(&writer)).then_some([write, read])
+            let [writer, reader] = [write, read].map(|event| self.trace.event(event).thread);
+            (writer != reader).then_some([write, read])
         };
         runs.iter().rev().filter_map(handed).take(VALUES_MAX).flatten().collect()
     }
