@@ -18,7 +18,7 @@ use crate::assumed::WithoutAssumed;
 use crate::faults::{Faults, faults};
 
 /// How many steps of schedules are put into another order, in all.
-const REORDERED_MAX: usize = 1 << 20;
+const REORDERED_MAX: usize = 1 << 16;
 
 /// Follows the progress of analyses, and can stop them.
 pub trait Watch {

@@ -18,7 +18,7 @@ use reweave_trace::{
 use crate::engine::Cut;
 
 /// How many of the last steps are put into another order, at most.
-const STEPS_MAX: usize = 4096;
+const STEPS_MAX: usize = 512;
 
 /// `reordering`, which ends as `goal` says, with the same events and fewer context switches among its last steps;
 /// none if there is no such order, or none was found.
