@@ -76,9 +76,7 @@ fn is_failing(examined: &Examined<'_>, reported: &Reported) -> bool {
 
 /// Whether the analysis of `coverage` found nothing.
 fn is_silent(outcome: &Outcome, coverage: &Coverage) -> bool {
-    let listed = outcome.listed.iter().map(|listed| &listed.fault);
-    let mut found = outcome.findings.iter().chain(listed);
-    found.all(|reported| reported.finding.analysis != coverage.analysis)
+    outcome.findings.iter().all(|reported| reported.finding.analysis != coverage.analysis)
 }
 
 fn suite(
@@ -111,7 +109,10 @@ fn suite(
             }
             // A suite without tests would look as if nothing had been checked.
             None if is_silent(examined.outcome, coverage) => {
-                writeln!(out, "{start}\"nothing found\" time=\"0\"/>")?;
+                let mut listed = examined.outcome.listed.iter();
+                let is_listed = listed.any(|it| it.fault.finding.analysis == coverage.analysis);
+                let what = if is_listed { "nothing else found" } else { "nothing found" };
+                writeln!(out, "{start}\"{what}\" time=\"0\"/>")?;
             }
             None => {}
         }

@@ -4,6 +4,7 @@ mod argument;
 mod browser;
 mod confirmations;
 mod explain;
+mod faults;
 mod machines;
 mod pages;
 mod reasons;
