@@ -252,7 +252,7 @@ fn slips_of_the_command_line_are_told_how_to_go_on() {
 
 #[test]
 fn what_is_mistaken_for_something_else_gets_the_right_command() {
-    let folder = Folder::with("race.std", super::RACE);
+    let folder = Folder::with("race.std", RACE);
     folder.put("bank.c", "int main(void) { return 0; }\n");
     folder.put("bank", b"\x7fELF and more");
     folder.put("bank.rwt", b"\x89RWT\r\n\x1a\n");
