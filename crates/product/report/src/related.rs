@@ -6,13 +6,13 @@ use reweave_trace::{
     EventId, Goal, LockId, LockOp, Marker, Op, Reordering, SemaphoreId, SemaphoreOp, Trace,
 };
 
-use crate::schedule::steps;
+use crate::schedule::prefix_of;
 
 /// How many are named.
 const RELATED_MAX: usize = 4;
 
-/// How far back the begin of a block is looked for.
-const BLOCK_MAX: usize = 100_000;
+/// How far back in a thread the begin of a block is looked for, or a take.
+const BACK_MAX: usize = 100_000;
 
 /// An event that a finding is about, and what it has to do with it, in a few words.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -84,14 +84,20 @@ pub fn last_take(trace: &Trace, finding: &Finding, event: EventId) -> Option<Eve
 fn take_in(trace: &Trace, reordering: &Reordering, semaphore: SemaphoreId) -> Option<EventId> {
     let is_take =
         |event: &EventId| trace.event(*event).op == Op::Semaphore(SemaphoreOp::Take, semaphore);
-    steps(trace, reordering).into_iter().rev().find(is_take)
+    let scheduled = reordering.schedule.iter().rev().copied().find(is_take);
+    // The prefix runs in observed order.
+    let last = |thread| {
+        let run = prefix_of(trace, reordering, thread).iter().rev().take(BACK_MAX);
+        run.copied().find(is_take)
+    };
+    scheduled.or_else(|| reordering.base.ids().filter_map(last).max())
 }
 
 /// Where the innermost block begins that `event` is in.
 pub fn block_begin(trace: &Trace, event: EventId) -> Option<EventId> {
     let before = &trace.thread_events(trace.event(event).thread)[..trace.position(event) as usize];
     let mut depth = 0_u32;
-    for &event in before.iter().rev().take(BLOCK_MAX) {
+    for &event in before.iter().rev().take(BACK_MAX) {
         match trace.event(event).op {
             Op::Marker(Marker::End(_)) => depth += 1,
             Op::Marker(Marker::Begin(_)) if depth == 0 => return Some(event),

@@ -60,6 +60,12 @@ pub(super) fn at(trace: &Trace, event: EventId) -> String {
     }
 }
 
+/// Whether `event` is in a file of Rust.
+fn is_rust(trace: &Trace, event: EventId) -> bool {
+    let location = trace.names().location(trace.event(event).site);
+    location.split(':').next().is_some_and(|path| path.ends_with(".rs"))
+}
+
 /// Which accesses to strengthen, and how.
 fn memory_orders(trace: &Trace, weak: &[WeakAccess]) -> Vec<String> {
     if let Some(lock) = weak.iter().find_map(|it| it.tried_lock(trace)) {
@@ -83,7 +89,6 @@ fn memory_orders(trace: &Trace, weak: &[WeakAccess]) -> Vec<String> {
         is_same
     });
     let one = |&WeakAccess { event, needed }: &WeakAccess| {
-        let names = trace.names();
         let happening = trace.event(event);
         let place = at(trace, event);
         let access = match happening.op {
@@ -91,9 +96,7 @@ fn memory_orders(trace: &Trace, weak: &[WeakAccess]) -> Vec<String> {
             Op::Access(AccessOp::AtomicWrite(_), _) => "store",
             _ => "read-modify-write",
         };
-        let path = names.location(happening.site);
-        let is_rust = path.split(':').next().is_some_and(|path| path.ends_with(".rs"));
-        let order = match (is_rust, needed) {
+        let order = match (is_rust(trace, event), needed) {
             (true, MemoryOrder::Release) => "Ordering::Release",
             (true, MemoryOrder::Acquire) => "Ordering::Acquire",
             (true, _) => "Ordering::AcqRel",
@@ -160,13 +163,16 @@ fn race(trace: &Trace, first: EventId, second: EventId) -> Vec<String> {
             "Both hold `{name}`, but in shared mode where one of them writes. The usual fix is to take \
              `{name}` for writing around the write."
         ),
+        (true, true, None) if here == there => format!(
+            "Neither side holds a lock. The usual fix is to take one lock around {here}, which both run."
+        ),
         (true, true, None) => format!(
             "Neither side holds a lock. The usual fix is to take the same lock around {here} and \
              {there}{}.",
-            match (here == there, one.function().is_some() && one.function() == other.function()) {
-                (true, _) => ", which are the same line",
-                (false, true) => ", and to hold it from the first to the last where one thread does both",
-                (false, false) => "",
+            if one.function().is_some() && one.function() == other.function() {
+                ", and to hold it from the first to the last where one thread does both"
+            } else {
+                ""
             }
         ),
         (false, true, None) => one_sided(trace, first, second),
@@ -178,7 +184,17 @@ fn race(trace: &Trace, first: EventId, second: EventId) -> Vec<String> {
             locks(&other)
         ),
     });
-    if let Some(event) = [first, second].into_iter().find(|&event| is_update(trace, event)) {
+    let update = [first, second].into_iter().find(|&event| is_update(trace, event));
+    let is_read = [first, second].iter().any(|&event| trace.event(event).op.is_read());
+    let is_flag = one.locks.is_empty() && other.locks.is_empty() && here != there && is_read;
+    if update.is_none() && is_flag {
+        fixes.push(
+            "If the variable only tells one thread that another is done, an atomic one is enough: stored with \
+             release order and loaded with acquire order."
+                .to_owned(),
+        );
+    }
+    if let Some(event) = update {
         fixes.push(format!(
             "{} reads and then writes the variable. If it is a plain counter, an atomic variable \
              is enough; then every access to it must be atomic.",
@@ -215,6 +231,7 @@ fn deadlock(trace: &Trace, finding: &Finding) -> Vec<String> {
         ];
     };
     let names = trace.names();
+    let is_cpp = !events.iter().any(|&event| is_rust(trace, event));
     let waits = waits(trace, events);
     let orders = waits.iter().map(|wait| {
         let thread = names.threads.name(wait.section.thread);
@@ -229,16 +246,18 @@ fn deadlock(trace: &Trace, finding: &Finding) -> Vec<String> {
     if waits.windows(2).all(|two| places(&two[0]) == places(&two[1])) {
         return vec![format!(
             "{}, at the same lines of code: the caller decides which lock comes first. The usual fix is to acquire both at once \
-             there (`std::scoped_lock` or `std::lock` in C++), or in an order that \
+             there{}, or in an order that \
              does not depend on the call, such as that of their addresses.",
-            orders.join("; ")
+            orders.join("; "),
+            if is_cpp { " (`std::scoped_lock` or `std::lock` in C++)" } else { "" },
         )];
     }
     vec![format!(
-        "{}. The usual fix is one order for all of them, say {}, wherever more than one is held. Where that is impossible, acquire all at once (`std::lock` in C++), back off and retry \
+        "{}. The usual fix is one order for all of them, say {}, wherever more than one is held. Where that is impossible, acquire all at once{}, back off and retry \
          when the next one is taken (`trylock`), or use one lock for both.",
         orders.join("; "),
         order.join(" before "),
+        if is_cpp { " (`std::lock` in C++)" } else { "" },
     )]
 }
 

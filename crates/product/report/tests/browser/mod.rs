@@ -203,7 +203,7 @@ fn hostile_names_are_text() {
     }
     for (thread, location) in threads.into_iter().zip(["moved/bad.c:2", "missing.c:7"]) {
         let frames = ["<i>f</i> (moved/bad.c:2)", "<img src=z onerror=alert(5)> (a.c:1)"];
-        let site = builder.names().site(location, frames.into_iter());
+        let site = builder.names().site(location, frames);
         builder.push(thread, Op::Access(AccessOp::Write, var), site);
         builder.push(thread, Op::Lock(LockOp::Acquire, lock), site);
         builder.push(thread, Op::Lock(LockOp::Release, lock), site);
