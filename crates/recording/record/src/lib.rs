@@ -35,6 +35,7 @@
 pub mod attach;
 pub mod collect;
 pub mod convert;
+mod debug_info;
 pub mod decode;
 pub mod event_log;
 pub mod frames;
@@ -46,6 +47,7 @@ pub mod plan;
 pub mod replay;
 pub mod run;
 pub mod shadow;
+mod shorten;
 pub mod symbols;
 pub mod tasks;
 pub mod toolchain;

@@ -438,6 +438,20 @@ impl<S: Stream> Ahead<S> {
         Ok(None)
     }
 
+    /// What `look` makes of the events of `thread` that are near and come next.
+    pub fn next_of_thread<T>(
+        &mut self,
+        thread: u32,
+        look: impl FnOnce(&mut dyn Iterator<Item = &Event>) -> T,
+    ) -> io::Result<T> {
+        while self.queue.len() < AHEAD_MAX {
+            let Some(event) = self.stream.next_event()? else { break };
+            self.queue.push_back(event);
+        }
+        let mut own = self.queue.iter().filter(|(of, _)| *of == thread).map(|(_, event)| event);
+        Ok(look(&mut own))
+    }
+
     pub fn into_inner(self) -> S {
         self.stream
     }
