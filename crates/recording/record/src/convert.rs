@@ -374,8 +374,16 @@ impl Pass<'_> {
         let thread = self.thread(number);
         let site = Some(self.site(thread, event.code, None));
         // It is no event of the program's, so a plan does not wait for it.
-        let mut current =
-            Current { event: *event, thread, number, place: 0, occurrence: 0, site, origin: None, near: None };
+        let mut current = Current {
+            event: *event,
+            thread,
+            number,
+            place: 0,
+            occurrence: 0,
+            site,
+            origin: None,
+            near: None,
+        };
         self.emit(&mut current, Op::Access(op, var), None).map(drop)
     }
 
@@ -454,20 +462,23 @@ impl Pass<'_> {
     /// The innermost function of `thread` is at `event`: where it was before, for what is no access.
     fn pass(&mut self, thread: usize, event: &Event) -> Option<u64> {
         let stack = &mut self.threads[thread].stack;
-        let is_access = matches!(
-            event.kind,
+        match event.kind {
             Kind::Read
-                | Kind::Write
-                | Kind::AtomicLoad
-                | Kind::AtomicStore
-                | Kind::AtomicUpdate
-                | Kind::AtomicFailed
-        );
-        if is_access {
-            stack.pass(event.code);
-            return None;
+            | Kind::Write
+            | Kind::AtomicLoad
+            | Kind::AtomicStore
+            | Kind::AtomicUpdate
+            | Kind::AtomicFailed => {
+                stack.pass(event.code);
+                None
+            }
+            // Functions of libraries have these for their callers.
+            Kind::ReadRange | Kind::WriteRange if !self.symbols.is_of_system(event.code) => {
+                stack.pass(event.code);
+                None
+            }
+            _ => stack.inside(),
         }
-        stack.inside()
     }
 
     fn thread(&mut self, number: u32) -> usize {

@@ -288,7 +288,10 @@ mod tests {
             ),
             ("std::allocator<int>::allocate", "std::allocator<int>::allocate"),
             ("f[abi:cxx11]", "f"),
-            ("std::operator<< <std::char_traits<char> >", "std::operator<< <std::char_traits<char> >"),
+            (
+                "std::operator<< <std::char_traits<char> >",
+                "std::operator<< <std::char_traits<char> >",
+            ),
             ("Pool<Job, std::allocator<Job> >::run", "Pool<Job, std::allocator<Job>>::run"),
             ("operator<", "operator<"),
             ("a<b", "a<b"),

@@ -33,8 +33,8 @@ use reweave_base::{FxHashMap, IndexVec};
 use crate::debug_info::DebugInfo;
 use crate::shorten::clean;
 pub use crate::shorten::demangle;
-pub use data::{Birth, Content};
 use crate::toolchain::STATIC_LIBRARY_SECTION;
+pub use data::{Birth, Content};
 
 /// The build id of the program or library at `path`, in hexadecimal digits; none if it has none.
 #[must_use]

@@ -354,8 +354,13 @@ impl Stack {
 
     /// The innermost frame that ends above `address`: some code of its function, and where it ends.
     pub fn frame_around(&self, address: u64) -> Option<(u64, u64)> {
-        let ends_above = |entered: &&Entered| entered.frame_end > address;
-        let found = self.calls.iter().rev().find(ends_above)?;
+        let mut inner_end = 0;
+        let found = self.calls.iter().rev().find(|entered| {
+            // One that ends below those further in was left by a jump.
+            let is_live = entered.frame_end > inner_end;
+            inner_end = inner_end.max(entered.frame_end);
+            is_live && entered.frame_end > address
+        })?;
         (found.inside != 0).then_some((found.inside, found.frame_end))
     }
 

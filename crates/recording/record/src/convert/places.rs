@@ -83,7 +83,8 @@ impl Pass<'_> {
             current.near = near;
         }
         let context = self.threads[current.thread].stack.context(&mut self.contexts);
-        let noted = Noted { code: event.code, near, touched, context, size: block.end - block.start };
+        let noted =
+            Noted { code: event.code, near, touched, context, size: block.end - block.start };
         self.memory.births.noted.insert(block.time, noted);
         Ok(())
     }
@@ -132,6 +133,7 @@ impl Pass<'_> {
         if let Some((end, start)) = self.first_pass.frame_end(cell) {
             return self.in_frame(end, start, cell);
         }
+        let known = self.first_pass.shared_frame(cell);
         if let Some(block) = self.memory.blocks.holding(address)
             && let Some(&object) = self.memory.objects.get(&block.time)
         {
@@ -141,7 +143,7 @@ impl Pass<'_> {
             }
             // The stack of a thread.
             let name = self.sink.names().objects.name(object).to_owned();
-            return match self.local(address, Some(bytes)) {
+            return match self.local(known, address, Some(bytes)) {
                 Some((function, Some(local))) => format!("{name}.{function}.{local}"),
                 _ => of_cell(&name, address - block.base, bytes),
             };
@@ -149,7 +151,7 @@ impl Pass<'_> {
         if let Some(name) = self.symbols.member(address, bytes) {
             return legal(&name);
         }
-        if let Some((function, Some(local))) = self.local(address, Some(bytes)) {
+        if let Some((function, Some(local))) = self.local(known, address, Some(bytes)) {
             return format!("{function}.{local}");
         }
         let next = self.memory.unnamed.len() + 1;
@@ -160,7 +162,8 @@ impl Pass<'_> {
     /// The name of a cell in a frame that ends at the time `end`, of which what is kept begins at `start`.
     fn in_frame(&mut self, end: u64, start: u64, cell: Cell) -> String {
         let (address, bytes) = (cell.begin, cell.end - cell.begin);
-        let local = self.local(address, Some(bytes));
+        let known = self.first_pass.shared_frame(cell);
+        let local = self.local(known, address, Some(bytes));
         let object = match self.memory.frames.get(&end) {
             Some(&object) => object,
             None => {
@@ -194,15 +197,22 @@ impl Pass<'_> {
         } else if let Some(name) = self.symbols.object(address) {
             return Some(lock_name(&name));
         }
-        let (function, local) = self.local(address, None)?;
+        let (function, local) = self.local(None, address, None)?;
         Some(format!("{function}.{}", local?))
     }
 
     /// The function whose frame holds `address`, as `main()`, and what is called there: the variable with what is behind it
-    /// for `size` bytes, or for a lock if there is no size.
-    fn local(&mut self, address: u64, size: Option<u64>) -> Option<(String, Option<String>)> {
+    /// for `size` bytes, or for a lock if there is no size. If it is not `known` in which frame it is, the frames of now
+    /// are looked at.
+    fn local(
+        &mut self,
+        known: Option<(u64, u64)>,
+        address: u64,
+        size: Option<u64>,
+    ) -> Option<(String, Option<String>)> {
         let around = self.threads.iter().filter_map(|thread| thread.stack.frame_around(address));
-        let (code, end) = around.min_by_key(|&(_, end)| end)?;
+        let (code, end) = known.or_else(|| around.min_by_key(|&(_, end)| end))?;
+        (address < end).then_some(())?;
         (end - address <= FRAME_BYTES_MAX).then_some(())?;
         let (function, local) = self.symbols.local(code, end, (address, size))?;
         Some((format!("{}()", legal(&function)), local.map(|local| legal(&local))))
@@ -250,7 +260,9 @@ fn look<'a>(
 fn unknown_block(site: &str) -> String {
     let location = site.split(FRAME_SEPARATOR).next().unwrap_or("");
     let name = match location.rsplit_once(':') {
-        Some((file, line)) if !line.is_empty() && line.bytes().all(|byte| byte.is_ascii_digit()) => {
+        Some((file, line))
+            if !line.is_empty() && line.bytes().all(|byte| byte.is_ascii_digit()) =>
+        {
             format!("{}:{line}", file.rsplit('/').next().unwrap_or(file))
         }
         // An address in a function is another in each build.

@@ -35,7 +35,8 @@ pub enum Answer {
 }
 
 /// Functions of C++ that allocate for the class that they are in, by how the names of such classes begin.
-const CPP_ALLOCATORS: [&str; 6] = [
+const CPP_ALLOCATORS: [&str; 7] = [
+    "vector<",
     "allocator<",
     "new_allocator<",
     "__new_allocator<",
@@ -92,9 +93,11 @@ impl DebugInfo {
                 (is_constructor && self.size(class, 0) == Some(size)).then_some(class)
             });
             // The constructor of a base class comes first.
-            let class = classes.reduce(|inner, outer| {
-                if self.is_base(inner, outer) { outer } else { inner }
-            })?;
+            let class = classes.reduce(
+                |inner, outer| {
+                    if self.is_base(inner, outer) { outer } else { inner }
+                },
+            )?;
             self.content(class, size, false)
         })
     }
@@ -200,7 +203,8 @@ impl DebugInfo {
             });
             let Some(entry) = self.entry(at).filter(|_| found.is_empty()) else { break };
             let origin = self.reference(at.unit, &entry, dw::DW_AT_abstract_origin);
-            let Some(next) = origin.or_else(|| self.reference(at.unit, &entry, dw::DW_AT_specification))
+            let Some(next) =
+                origin.or_else(|| self.reference(at.unit, &entry, dw::DW_AT_specification))
             else {
                 break;
             };
@@ -229,9 +233,8 @@ impl DebugInfo {
         };
         let types = |word: &str| self.types_named(function.unit, word);
         // What the line measures or makes comes first, then where it puts that.
-        let measured: Vec<Die> = measured(text)
-            .flat_map(|word| types(word).into_iter().chain(targets(word)))
-            .collect();
+        let measured: Vec<Die> =
+            measured(text).flat_map(|word| types(word).into_iter().chain(targets(word))).collect();
         let assigned = words(text).flat_map(targets);
         let assigned: Vec<Die> = assigned.chain(declared).collect();
         for may_repeat in [false, true] {
@@ -287,8 +290,9 @@ impl DebugInfo {
     /// Whether a function returns memory of no type, of a size that it was given.
     fn passes_on(&self, function: Die) -> bool {
         let mut is_given_size = false;
-        let _ = self.visit_within(function, |entry| {
-            let of = self.reference(function.unit, entry, dw::DW_AT_type);
+        let declared = self.declared(function);
+        let _ = self.visit_within(declared, |entry| {
+            let of = self.reference(declared.unit, entry, dw::DW_AT_type);
             let is_parameter = entry.tag() == dw::DW_TAG_formal_parameter;
             is_given_size |= is_parameter && of.is_some_and(|of| !self.is_address(of));
             false
@@ -359,7 +363,7 @@ fn content_name(name: &str) -> String {
     };
     let held = first_argument(inner);
     let pair = held.strip_prefix("std::pair<").and_then(|pair| pair.strip_suffix('>'));
-    let held = pair.map_or(held, |pair| pair.trim_start_matches("const "));
+    let held = pair.unwrap_or(held).replace("const ", "").replace(" const", "");
     format!("node<{}>", held.replace(", ", ","))
 }
 
@@ -385,7 +389,8 @@ fn words(text: &str) -> impl Iterator<Item = &str> {
 
 /// The identifiers in a line of source that follow on `sizeof` or `new`.
 fn measured(text: &str) -> impl Iterator<Item = &str> {
-    let ends = |word: &str| text.match_indices(word).map(|(at, _)| at + word.len()).collect::<Vec<_>>();
+    let ends =
+        |word: &str| text.match_indices(word).map(|(at, _)| at + word.len()).collect::<Vec<_>>();
     let starts = [ends("sizeof"), ends("new ")].concat();
     starts.into_iter().flat_map(|start| {
         let rest = &text[start..];

@@ -57,8 +57,21 @@ const SILENT: [&str; 7] =
 
 /// Types of the libraries that hold what the program puts into them, and are no locks themselves.
 const HOLDERS: [&str; 16] = [
-    "pair<", "tuple<", "array<", "optional<", "variant<", "ArcInner<", "RcInner<", "RcBox<",
-    "UnsafeCell<", "Cell<", "RefCell<", "MaybeUninit<", "ManuallyDrop<", "OnceCell<", "OnceLock<",
+    "pair<",
+    "tuple<",
+    "array<",
+    "optional<",
+    "variant<",
+    "ArcInner<",
+    "RcInner<",
+    "RcBox<",
+    "UnsafeCell<",
+    "Cell<",
+    "RefCell<",
+    "MaybeUninit<",
+    "ManuallyDrop<",
+    "OnceCell<",
+    "OnceLock<",
     "CachePadded<",
 ];
 
@@ -251,7 +264,7 @@ impl DebugInfo {
         let is_silent = record.is_library
             && (record.members.len() == 1 && !is_part
                 || SILENT.contains(&&**name)
-                || record.is_guarded(member));
+                || record.is_counted(member));
         if is_silent {
             return String::new();
         }
@@ -367,7 +380,8 @@ impl DebugInfo {
             return None;
         }
         let of = self.reference(record.unit, entry, dw::DW_AT_type)?;
-        let number = |at| entry.attr_value(at).and_then(|value: AttributeValue<_>| value.udata_value());
+        let number =
+            |at| entry.attr_value(at).and_then(|value: AttributeValue<_>| value.udata_value());
         let offset = number(dw::DW_AT_data_member_location).unwrap_or(0);
         let mut size = self.size(of, 0)?;
         if size == 0 || self.is_empty(of) {
@@ -398,7 +412,9 @@ impl DebugInfo {
         for _ in 0..DEPTH_MAX {
             match self.shape(at) {
                 Some(Shape::Alias(next)) => at = next,
-                Some(Shape::Record(record)) => return record.size <= 1 && record.members.is_empty(),
+                Some(Shape::Record(record)) => {
+                    return record.size <= 1 && record.members.is_empty();
+                }
                 _ => return false,
             }
         }
@@ -407,8 +423,15 @@ impl DebugInfo {
 
     fn is_library(&self, of: Die, name: &str) -> bool {
         const SPACES: [&str; 9] = [
-            "std", "__gnu_cxx", "core", "alloc", "lock_api", "parking_lot", "parking_lot_core",
-            "spin", "absl",
+            "std",
+            "__gnu_cxx",
+            "core",
+            "alloc",
+            "lock_api",
+            "parking_lot",
+            "parking_lot_core",
+            "spin",
+            "absl",
         ];
         match self.scopes(of).first() {
             Some(scope) => SPACES.contains(&&**scope),
@@ -452,9 +475,8 @@ impl DebugInfo {
                 Some(Shape::Alias(next)) => at = next,
                 Some(Shape::Record(record)) => {
                     let members = record.members.iter();
-                    let pointer = |member: &Member| {
-                        Some((member.name.clone()?, self.target(member.of)?))
-                    };
+                    let pointer =
+                        |member: &Member| Some((member.name.clone()?, self.target(member.of)?));
                     return members.filter_map(pointer).collect();
                 }
                 _ => break,
@@ -488,6 +510,11 @@ impl Record {
 
     fn is_lock_of_library(&self) -> bool {
         self.is_library && !self.is_holder()
+    }
+
+    /// Whether `member` is what a counted pointer of Rust leads to.
+    fn is_counted(&self, member: &Member) -> bool {
+        self.is_holder() && self.is_guarded(member)
     }
 
     /// Whether `member` is what the program gave a lock or a counted pointer of Rust to hold.

@@ -11,8 +11,11 @@ use crate::shorten;
 /// Sources larger than this are not looked into.
 const SOURCE_BYTES_MAX: u64 = 1 << 22;
 
+/// How many parts of a name are taken for those of a member.
+const DEPTH_MAX: usize = 16;
 
-
+/// How far into a variable a member is looked for by its name.
+const MEMBER_BYTES_MAX: u64 = 1 << 16;
 
 /// How some memory was allocated.
 #[derive(Clone, Copy, Debug)]
@@ -66,6 +69,25 @@ impl Symbols {
         })
     }
 
+    /// Where the member of a global variable is that the trace calls `name`.
+    pub fn address_of_member(&mut self, name: &str) -> Option<u64> {
+        let ends = name.rmatch_indices(['.', '[', '+']).map(|(end, _)| end);
+        let (base, start) = ends.take(DEPTH_MAX).find_map(|end| {
+            let base = &name[..end];
+            Some((base, self.address_of(base)?))
+        })?;
+        let whole = self.data(start)?.0;
+        for address in start..start + MEMBER_BYTES_MAX {
+            let (own, _) = self.data(address).filter(|(own, _)| *own == whole)?;
+            let member = self.member(address, 1)?;
+            let path = member.strip_prefix(&own)?;
+            if *path == name[base.len()..] {
+                return Some(address);
+            }
+        }
+        None
+    }
+
     /// What the trace calls a lock or the like at `address`, if it is in a global variable.
     pub fn object(&mut self, address: u64) -> Option<String> {
         let (name, offset) = self.data(address)?;
@@ -108,7 +130,8 @@ impl Symbols {
                 return Some(Content::new(id, content));
             }
         }
-        let codes = std::iter::once(birth.code).chain(birth.near).chain(birth.calls.iter().copied());
+        let codes =
+            std::iter::once(birth.code).chain(birth.near).chain(birth.calls.iter().copied());
         let mut answer = Answer::Passes;
         let mut module = None;
         for code in codes {
