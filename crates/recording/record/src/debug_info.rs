@@ -91,6 +91,8 @@ pub struct DebugInfo {
     records: RefCell<FxHashMap<Die, Option<Rc<paths::Record>>>>,
     /// How many entries may still be read for the question that is being answered.
     fuel: Cell<u32>,
+    /// How many types are being read, each for the one before.
+    nesting: Cell<usize>,
 }
 
 impl DebugInfo {
@@ -133,6 +135,7 @@ impl DebugInfo {
             variables: RefCell::default(),
             records: RefCell::default(),
             fuel: Cell::new(0),
+            nesting: Cell::new(0),
         })
     }
 
@@ -364,7 +367,8 @@ impl DebugInfo {
         let names = slot.names.get_or_init(|| {
             let mut names: FxHashMap<String, Vec<usize>> = FxHashMap::default();
             for &offset in self.index(unit).map_or(&[][..], |index| &index.types) {
-                let entry = self.entry(Die { unit, offset });
+                let entry = |unit: &Unit| unit.entry(gimli::UnitOffset(offset)).ok();
+                let entry = self.unit(unit).and_then(entry);
                 if let Some(name) = entry.and_then(|entry| self.name_in(unit, &entry)) {
                     names.entry(name).or_default().push(offset);
                 }

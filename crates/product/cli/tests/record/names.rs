@@ -155,7 +155,17 @@ fn a_pool_of_threads_and_a_class_with_a_base() {
 
 #[test]
 fn what_containers_hold_and_closures_capture() {
-    check("named_containers.cpp", &["-O0"], expect![[r#""#]]);
+    check(
+        "named_containers.cpp",
+        &["-O0"],
+        expect![[r#"
+        Shape[]#1[2].center.x
+        Shape[]#1[2].corners[1].y
+        int[]#1[3]
+        main().total
+        node<int,Point>#1.second.x
+    "#]],
+    );
 }
 
 /// What a report says of the threads and the objects of its findings.
@@ -182,16 +192,16 @@ fn threads_are_known_by_who_started_them_and_objects_by_who_allocated_them() {
     check_legend(
         "named_accounts.c",
         expect![[r#"
-          T1 was started at named_accounts.c:46 by main; T2 at named_accounts.c:47 by main
-          account#1 was allocated at named_accounts.c:13 by main; account#2 was allocated at named_accounts.c:13 by main"#]],
+              T1 was started at named_accounts.c:46 by main; T2 at named_accounts.c:47 by main
+              account#1 was allocated at named_accounts.c:13 by main; account#2 was allocated at named_accounts.c:13 by main"#]],
     );
     check_legend(
         "named_containers.cpp",
         expect![[r#"
-          Shape[]#1 was allocated at named_containers.cpp:17 by main
-          T1 was started at named_containers.cpp:33 by main; T2 at named_containers.cpp:33 by main
-          int[]#1 was allocated at named_containers.cpp:24 by main
-          node<int,Point>#1 was allocated at named_containers.cpp:23 by main
-          total is a local variable of main"#]],
+              Shape[]#1 was allocated at named_containers.cpp:17 by main
+              T1 was started at named_containers.cpp:33 by main; T2 at named_containers.cpp:33 by main
+              int[]#1 was allocated at named_containers.cpp:24 by main
+              node<int,Point>#1 was allocated at named_containers.cpp:23 by main
+              total is a local variable of main"#]],
     );
 }

@@ -265,20 +265,20 @@ fn fields_elements_and_variants_have_the_names_of_the_source() {
     let is_about_names = |line: &&str| words.iter().any(|word| line.contains(word));
     let lines: Vec<&str> = check.lines().filter(is_about_names).collect();
     expect![[r#"
-          `w(named::STATS+8)` at src/bin/named.rs:39 and `r(named::STATS+8)` at src/bin/named.rs:39 can happen at the same time
-            event 25, T1: w(named::STATS+8) at src/bin/named.rs:39 in named::work, holding no lock
-            event 45, T2: r(named::STATS+8) at src/bin/named.rs:39 in named::work, holding no lock
+          `w(named::STATS.0.bytes[2])` at src/bin/named.rs:39 and `r(named::STATS.0.bytes[2])` at src/bin/named.rs:39 can happen at the same time
+            event 25, T1: w(named::STATS.0.bytes[2]) at src/bin/named.rs:39 in named::work, holding no lock
+            event 41, T2: r(named::STATS.0.bytes[2]) at src/bin/named.rs:39 in named::work, holding no lock
           T1 was started at src/bin/named.rs:57 by main; T2 at src/bin/named.rs:57 by main
-          `w(block@named.rs:48#1+40)` at src/bin/named.rs:41 and `r(block@named.rs:48#1+40)` at src/bin/named.rs:41 can happen at the same time
-            event 27, T1: w(block@named.rs:48#1+40) at src/bin/named.rs:41 in named::work, holding no lock
-            event 47, T2: r(block@named.rs:48#1+40) at src/bin/named.rs:41 in named::work, holding no lock
+          `w(Arc<Server>#1.state.Busy.job)` at src/bin/named.rs:41 and `r(Arc<Server>#1.state.Busy.job)` at src/bin/named.rs:41 can happen at the same time
+            event 27, T1: w(Arc<Server>#1.state.Busy.job) at src/bin/named.rs:41 in named::work, holding no lock
+            event 43, T2: r(Arc<Server>#1.state.Busy.job) at src/bin/named.rs:41 in named::work, holding no lock
           T1 was started at src/bin/named.rs:57 by main; T2 at src/bin/named.rs:57 by main
-          block@named.rs:48#1+40 is byte 40 of block@named.rs:48#1, allocated at src/bin/named.rs:48 by main
-          `w(block@named.rs:48#1+52)` at src/bin/named.rs:42 and `r(block@named.rs:48#1+52)` at src/bin/named.rs:42 can happen at the same time
-            event 29, T1: w(block@named.rs:48#1+52) at src/bin/named.rs:42 in named::work, holding no lock
-            event 49, T2: r(block@named.rs:48#1+52) at src/bin/named.rs:42 in named::work, holding no lock
+          Arc<Server>#1 was allocated at src/bin/named.rs:48 by main
+          `w(Arc<Server>#1.state.Busy.tries.1)` at src/bin/named.rs:42 and `r(Arc<Server>#1.state.Busy.tries.1)` at src/bin/named.rs:42 can happen at the same time
+            event 29, T1: w(Arc<Server>#1.state.Busy.tries.1) at src/bin/named.rs:42 in named::work, holding no lock
+            event 45, T2: r(Arc<Server>#1.state.Busy.tries.1) at src/bin/named.rs:42 in named::work, holding no lock
           T1 was started at src/bin/named.rs:57 by main; T2 at src/bin/named.rs:57 by main
-          block@named.rs:48#1+52 is byte 52 of block@named.rs:48#1, allocated at src/bin/named.rs:48 by main"#]].assert_eq(&lines.join("\n"));
+          Arc<Server>#1 was allocated at src/bin/named.rs:48 by main"#]].assert_eq(&lines.join("\n"));
 }
 
 #[test]

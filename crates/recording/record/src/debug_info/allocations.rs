@@ -235,7 +235,8 @@ impl DebugInfo {
         // What the line measures or makes comes first, then where it puts that.
         let measured: Vec<Die> =
             measured(text).flat_map(|word| types(word).into_iter().chain(targets(word))).collect();
-        let assigned = words(text).flat_map(targets);
+        let globals = |word: &str| self.globals_named(function.unit, word);
+        let assigned = words(text).flat_map(|word| targets(word).into_iter().chain(globals(word)));
         let assigned: Vec<Die> = assigned.chain(declared).collect();
         for may_repeat in [false, true] {
             let content = |&of: &Die| self.content(of, size, may_repeat);
@@ -251,6 +252,17 @@ impl DebugInfo {
             }
         }
         self.by_member(function, size, &words(text).collect::<Vec<&str>>())
+    }
+
+    /// What the global variables of `unit` that are called `name` point to.
+    fn globals_named(&self, unit: u32, name: &str) -> Vec<Die> {
+        let variables = self.index(unit).map_or(&[][..], |index| &index.variables);
+        let target = |&(_, offset): &(u64, usize)| {
+            let variable = Die { unit, offset };
+            (self.name(variable)? == name).then_some(())?;
+            self.target(self.type_of(variable)?)
+        };
+        variables.iter().filter_map(target).collect()
     }
 
     /// By a member that the line names, of one of the types that the function's pointers lead to.

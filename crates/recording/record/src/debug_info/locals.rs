@@ -30,7 +30,8 @@ impl DebugInfo {
                 let is_variable =
                     matches!(entry.tag(), dw::DW_TAG_variable | dw::DW_TAG_formal_parameter);
                 if is_variable
-                    && let Some(local) = self.local_at(function.unit, entry, place - base)
+                    && let Some(local) =
+                        self.local_at(function.unit, entry, place.saturating_sub(base))
                 {
                     // Of variables of several blocks that share a place, the first.
                     found.get_or_insert(local);

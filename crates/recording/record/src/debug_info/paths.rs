@@ -227,7 +227,17 @@ impl DebugInfo {
             let Some(first) = parts.next().filter(|_| !is_whole) else {
                 return Found { path: plus(offset), is_exact: is_whole };
             };
-            let name = |member: &Member| member.name.clone().unwrap_or_else(|| "base".into());
+            let name = |member: &Member| match &member.name {
+                Some(name) => field_name(name),
+                None => {
+                    let path = self.walk(member.of, 0, member.size, depth + 1).path;
+                    path.trim_start_matches('.')
+                        .split(['.', '[', '+'])
+                        .next()
+                        .unwrap_or("")
+                        .to_owned()
+                }
+            };
             let path = match parts.next_back() {
                 Some(last) if last.name != first.name => {
                     format!(".{}..{}", name(first), name(last))
@@ -326,6 +336,10 @@ impl DebugInfo {
         if let Some(known) = self.records.borrow().get(&of) {
             return known.clone();
         }
+        if self.nesting.get() >= DEPTH_MAX {
+            return None;
+        }
+        self.nesting.set(self.nesting.get() + 1);
         let record = if entry.attr(dw::DW_AT_declaration).is_some() {
             let definition = self.definition(of);
             definition.and_then(|of| Some(Rc::new(self.read_record(of, &self.entry(of)?))))
@@ -334,6 +348,7 @@ impl DebugInfo {
             self.records.borrow_mut().insert(of, None);
             Some(Rc::new(self.read_record(of, entry)))
         };
+        self.nesting.set(self.nesting.get() - 1);
         self.records.borrow_mut().insert(of, record.clone());
         record
     }
@@ -394,7 +409,8 @@ impl DebugInfo {
                 // The older way counts from the other end of the type.
                 None => {
                     let behind = number(dw::DW_AT_bit_offset).unwrap_or(0).saturating_add(bits);
-                    offset.saturating_mul(8) + size.saturating_mul(8).saturating_sub(behind)
+                    let all = size.saturating_mul(8).saturating_sub(behind);
+                    offset.saturating_mul(8).saturating_add(all)
                 }
             };
             offset = first / 8;
@@ -441,6 +457,11 @@ impl DebugInfo {
 
     /// What a type is called, shortened; none for `void` and what has no name.
     pub fn type_name(&self, of: Die) -> Option<String> {
+        self.type_name_within(of, 0)
+    }
+
+    fn type_name_within(&self, of: Die, depth: usize) -> Option<String> {
+        (depth < DEPTH_MAX).then_some(())?;
         let mut at = of;
         for _ in 0..DEPTH_MAX {
             let entry = self.entry(at)?;
@@ -458,7 +479,8 @@ impl DebugInfo {
                     at = inner?;
                 }
                 dw::DW_TAG_pointer_type => {
-                    let to = inner.map_or_else(|| Some("void".into()), |it| self.type_name(it));
+                    let name = |it| self.type_name_within(it, depth + 1);
+                    let to = inner.map_or_else(|| Some("void".into()), name);
                     return Some(format!("{}*", to?));
                 }
                 _ => return None,
@@ -527,7 +549,9 @@ impl Record {
     fn bits_within(&self, offset: u64, end: u64) -> Vec<&str> {
         const SHOWN_MAX: usize = 4;
         let members = self.members.iter().filter(|member| {
-            member.is_bits && member.offset < end && offset < member.offset + member.size
+            member.is_bits
+                && member.offset < end
+                && offset < member.offset.saturating_add(member.size)
         });
         members.filter_map(|member| member.name.as_deref()).take(SHOWN_MAX).collect()
     }

@@ -77,7 +77,7 @@ impl Symbols {
             Some((base, self.address_of(base)?))
         })?;
         let whole = self.data(start)?.0;
-        for address in start..start + MEMBER_BYTES_MAX {
+        for address in start..start.saturating_add(MEMBER_BYTES_MAX) {
             let (own, _) = self.data(address).filter(|(own, _)| *own == whole)?;
             let member = self.member(address, 1)?;
             let path = member.strip_prefix(&own)?;
