@@ -445,9 +445,7 @@ impl Pass<'_> {
             }
             _ => {}
         }
-        let near = self.pass(thread, &event);
-        let mut current =
-            Current { event, thread, number, place, occurrence, site: None, origin: None, near };
+        let mut current = self.current((thread, number), event, (place, occurrence));
         if !self.attempts.has_no_early() {
             self.come_after_early_attempt(&mut current)?;
         }
@@ -457,6 +455,17 @@ impl Pass<'_> {
             Meaning::Attempt => self.find_taken(&mut current),
             Meaning::Other | Meaning::Inner => self.convert(&mut current, ahead),
         }
+    }
+
+    /// What is to be known of `event` while it is converted.
+    fn current(
+        &mut self,
+        (thread, number): (usize, u32),
+        event: Event,
+        (place, occurrence): (u64, u32),
+    ) -> Current {
+        let near = self.pass(thread, &event);
+        Current { event, thread, number, place, occurrence, site: None, origin: None, near }
     }
 
     /// The innermost function of `thread` is at `event`: where it was before, for what is no access.

@@ -223,7 +223,7 @@ fn threads_of_the_c_standard_are_seen() {
         "c11.c",
         expect![[r#"
             main
-              55: aw.release(flag.__data)
+              55: aw.release(flag)
               56: req(timed) acq(timed) aw.relaxed(timed.taken_by_main)
               57: req(plain) acq(plain)
               59: timed rel(plain) wait(c) timeout(c) acq(plain) r(memory#5+6) r(memory#6)
@@ -240,12 +240,11 @@ fn threads_of_the_c_standard_are_seen() {
               70: rel(recursive)
               71: req(plain) acq(plain)
               72: fork(T2)
-              73: arw.relaxed(thread(T2))
               74: r(ready)=1 rel(plain) wait(c) wake(c) acq(plain) r(ready)=2
               75: rel(plain)
               78: r(x)=1 r(memory#5+5) r(memory#5+6) r(memory#6)
             T1
-              27: ar.acquire(flag.__data)
+              27: ar.acquire(flag)
               28: ar.relaxed(timed.taken_by_main) r(memory#8+4)
               29: ar.relaxed(timed.taken_by_main) r(memory#5+5) r(memory#5+6) r(memory#6)
               30: req(plain) acq(plain)
@@ -316,7 +315,7 @@ fn atomic_accesses_keep_their_sizes_and_orders() {
               39: aw.release(a16)=2
               40: aw(a32)=3
               41: aw(a64)
-              42: aw.release(taken.__val)=0
+              42: aw.release(taken)=0
               43: fence(seqcst)
               44: fork(T1)
               45: join(T1)
@@ -335,7 +334,7 @@ fn atomic_accesses_keep_their_sizes_and_orders() {
               26: arw.release(a32)=1 r(memory#2) r(memory#2+1)
               28: arw(a64)=9 r(memory#2) r(memory#2+1)
               29: arw(a16)=4 r(memory#2) r(memory#2+1)
-              30: arw.acquire(taken.__val)=1
+              30: arw.acquire(taken)=1
               31: fence(release)
               32: aw.release(a8)=200
         "#]],
@@ -432,12 +431,10 @@ fn threads_end_in_every_way() {
               66: r(x)=2 w(x)=3
               67: rel(m)
               85: fork(T4)
-              86: arw.relaxed(thread(T4))
               87: take(done)
               85: fork(T5)
               87: take(done)
               85: fork(T6)
-              86: arw.relaxed(thread(T6))
               87: take(done)
               85: fork(T7)
               87: take(done)
@@ -462,7 +459,6 @@ fn threads_end_in_every_way() {
               51: r(x)=3 w(x)=12
               52: rel(m)
               53: post(done)
-              -: ar.relaxed(thread(T4))
             T5
               50: req(m) acq(m)
               51: r(x)=12 w(x)=21
@@ -473,7 +469,6 @@ fn threads_end_in_every_way() {
               51: r(x)=21 w(x)=30
               52: rel(m)
               53: post(done)
-              -: ar.relaxed(thread(T6))
             T7
               50: req(m) acq(m)
               51: r(x)=30 w(x)=39

@@ -19,7 +19,7 @@ use super::places::Births;
 use super::scan::{Ahead, key};
 use super::{Current, Pass, rules};
 use crate::event_log::Stream;
-use crate::shadow::{Access, Blocks, Cell, drop_within};
+use crate::shadow::{Access, Block, Blocks, Cell, drop_within};
 
 /// What is known of memory.
 pub struct Memory {
@@ -281,25 +281,36 @@ impl Pass<'_> {
             let event = self.threads[current.thread].last_event;
             self.misuses.freed_then_used(current, event, time);
         }
-        if let Some(block) = change.born {
-            self.note_birth(current, ahead, block)?;
+        match change.born {
+            Some(block) => self.begin_block(current, ahead, block),
+            None => Ok(()),
         }
-        if let Some(block) = change.born
-            && (self.first_pass.cells.keeps_block(block.time)
-                || self.first_pass.is_freed_again(block.time))
-        {
-            let object = if current.event.flags & flag::STACK == 0 {
-                let name = self.block_name(block.time).name.clone();
-                self.sink.names().objects.intern(&name)
-            } else {
-                let thread = self.thread_id(current.number);
-                let names = self.sink.names();
-                names.objects.intern(&format!("stack({})", names.threads.name(thread)))
-            };
-            self.memory.objects.insert(block.time, object);
-            self.note_maker(current, block.time);
-            self.emit(current, Op::Object(ObjectOp::Alloc, object), None)?;
+    }
+
+    /// A block is allocated.
+    fn begin_block<S: Stream>(
+        &mut self,
+        current: &mut Current,
+        ahead: &mut Ahead<S>,
+        block: Block,
+    ) -> io::Result<()> {
+        self.note_birth(current, ahead, block)?;
+        let is_kept = self.first_pass.cells.keeps_block(block.time)
+            || self.first_pass.is_freed_again(block.time);
+        if !is_kept {
+            return Ok(());
         }
+        let object = if current.event.flags & flag::STACK == 0 {
+            let name = self.block_name(block.time).name.clone();
+            self.sink.names().objects.intern(&name)
+        } else {
+            let thread = self.thread_id(current.number);
+            let names = self.sink.names();
+            names.objects.intern(&format!("stack({})", names.threads.name(thread)))
+        };
+        self.memory.objects.insert(block.time, object);
+        self.note_maker(current, block.time);
+        self.emit(current, Op::Object(ObjectOp::Alloc, object), None)?;
         Ok(())
     }
 }

@@ -131,8 +131,7 @@ impl DebugInfo {
         if depth > DEPTH_MAX {
             return false;
         }
-        let own = self.entry(of).and_then(|entry| self.name_in(of.unit, &entry));
-        if own.is_some_and(|name| C_OBJECTS.contains(&&*name)) {
+        if self.is_c_object(of) {
             return true;
         }
         match self.shape(of) {
@@ -144,6 +143,11 @@ impl DebugInfo {
             Some(Shape::Leaf(_)) => depth > 0,
             Some(Shape::Array { .. }) | None => false,
         }
+    }
+
+    fn is_c_object(&self, of: Die) -> bool {
+        let own = self.entry(of).and_then(|entry| self.name_in(of.unit, &entry));
+        own.is_some_and(|name| C_OBJECTS.contains(&&*name))
     }
 
     fn is_lock_of_library(&self, of: Die) -> bool {
@@ -175,6 +179,10 @@ impl DebugInfo {
         let shape = self.shape(of).filter(|_| depth < DEPTH_MAX);
         let Some(shape) = shape else { return Found { path: plus(offset), is_exact: false } };
         match shape {
+            // What is inside of them is the C library's own.
+            Shape::Alias(_) if offset == 0 && self.is_c_object(of) => {
+                Found { path: String::new(), is_exact: false }
+            }
             Shape::Alias(next) => self.walk(next, offset, size, depth + 1),
             Shape::Leaf(own) => Found { path: plus(offset), is_exact: offset == 0 && own == size },
             Shape::Array { element, counts } => {

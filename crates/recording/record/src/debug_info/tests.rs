@@ -68,7 +68,7 @@ fn bytes_are_called_as_in_the_source() {
         (start + 4 * 32 + 8, 8, ".counts.writes"),
         (start + 4 * 32, 16, ".counts"),
         (start + 8, 16, ".nodes[0].large..text"),
-        (0, 4, ".lock.__data.__lock"),
+        (0, 4, ".lock"),
         (start + 8 + 6, 1, ".nodes[0].large+6"),
     ];
     for (offset, size, expected) in cases {
