@@ -130,15 +130,15 @@ impl Names {
     }
 
     /// The object that `var` is a part of: it has the object's name, perhaps with an offset, a range or
-    /// the name of a field behind it, as `block#1+8` has.
+    /// the name of a field behind it, as `Item#2.refs` and `block@a.c:3#1+8` have.
     #[must_use]
     pub fn object_of(&self, var: VarId) -> Option<ObjectId> {
-        self.object_in(self.vars.name(var))
+        self.object_around(self.vars.name(var))
     }
 
-    /// The object that what is called `name` is a part of, as in [`Names::object_of`].
+    /// The object that the variable, lock or the like called `name` is a part of.
     #[must_use]
-    pub fn object_in(&self, name: &str) -> Option<ObjectId> {
+    pub fn object_around(&self, name: &str) -> Option<ObjectId> {
         let ends = name.match_indices(['+', '[', '.', '\'']).map(|(at, _)| at);
         // No name that a recorder gives has more of them.
         ends.take(PARTS_MAX).chain([name.len()]).find_map(|end| self.objects.get(&name[..end]))
@@ -166,10 +166,16 @@ impl Names {
         is_descriptor(name) || HANDLES.iter().any(|(_, word)| is_called(word))
     }
 
-    /// Whether `object` is the frame of a function, as a recorder calls it.
+    /// Whether `object` is the frame of a function, as a recorder calls it: `main()`, `main()#2`, or `frame#1` where the
+    /// function is not known.
     #[must_use]
     pub fn is_frame(&self, object: ObjectId) -> bool {
-        self.objects.name(object).starts_with("frame#")
+        let name = self.objects.name(object);
+        let unnumbered = match name.rsplit_once('#') {
+            Some((rest, number)) if number.bytes().all(|byte| byte.is_ascii_digit()) => rest,
+            _ => name,
+        };
+        name.starts_with("frame#") || unnumbered.ends_with("()")
     }
 
     /// The lock that is found taken by who reads `var`, if it stands for that; see [`TAKEN_BY`].

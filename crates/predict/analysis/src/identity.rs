@@ -278,7 +278,7 @@ impl<'t> Identities<'t> {
     /// What the thing with `name` is called for as long as the program has it.
     fn named(&self, name: &str, reach: Reach) -> Name {
         let names = self.trace.names();
-        let Some(object) = names.object_in(name) else { return plain(name, reach) };
+        let Some(object) = names.object_around(name) else { return plain(name, reach) };
         let whole = names.objects.name(object);
         let (word, part) = (word_of(whole), folded(&name[whole.len()..]));
         match word {

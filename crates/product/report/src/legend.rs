@@ -1,5 +1,5 @@
 //! What the names in a finding mean: who started its threads, and what recorders call things
-//! that have no name in the program, such as `block#1`.
+//! that have no name in the program, such as `Item#1`.
 
 use std::sync::OnceLock;
 
@@ -82,38 +82,44 @@ impl<'t> Legend<'t> {
 
     /// What a variable without a symbol of its own is.
     fn var(&self, var: VarId) -> Option<String> {
-        let names = self.trace.names();
-        let name = names.vars.name(var);
-        let (object, offset) = match name.rsplit_once('+') {
-            // `block#1+8` is byte 8 of the object `block#1`.
-            Some((object, offset)) if offset.bytes().all(|byte| byte.is_ascii_digit()) => {
-                (object, offset)
-            }
-            _ => (name, "0"),
-        };
+        let name = self.trace.names().vars.name(var);
         if name.starts_with("memory#") {
             let what = "memory without a symbol, such as a stack or a mapping";
             return Some(format!("{name} is in {what}"));
         }
-        let id = names.objects.get(object)?;
-        if names.is_frame(id) {
-            return Some(format!("{object} is what threads share of the variables of a function"));
-        }
-        let birth = self.births().get(id).copied().flatten()?;
-        let born = self.at(birth, "allocated");
-        Some(match offset {
-            "0" => format!("{object} was {born}"),
-            _ => format!("{name} is byte {offset} of {object}, {born}"),
-        })
+        self.part(name)
     }
 
     /// What a lock without a symbol of its own is.
     fn lock(&self, lock: LockId) -> Option<String> {
         let name = self.trace.names().locks.name(lock);
+        if !name.starts_with("lock#") {
+            return self.part(name);
+        }
         let sections = self.trace.sections();
-        let first = sections.on_lock(lock).first().filter(|_| name.starts_with("lock#"))?;
+        let first = sections.on_lock(lock).first()?;
         let taken = self.at(sections.get(*first).acquire, "first acquired");
         Some(format!("{name} is a lock outside global variables, {taken}"))
+    }
+
+    /// What a variable or a lock called `name` is in, if that is allocated memory or the frame of a function.
+    fn part(&self, name: &str) -> Option<String> {
+        if let Some((function, variable)) = local(name) {
+            return Some(format!("{variable} is a local variable of {function}"));
+        }
+        let names = self.trace.names();
+        let id = names.object_around(name)?;
+        let object = names.objects.name(id);
+        if names.is_frame(id) {
+            return Some(format!("{object} is what threads share of the variables of a function"));
+        }
+        let birth = self.births().get(id).copied().flatten()?;
+        let born = self.at(birth, "allocated");
+        let offset = name[object.len()..].strip_prefix('+');
+        Some(match offset.filter(|offset| offset.bytes().all(|byte| byte.is_ascii_digit())) {
+            Some(offset) => format!("{name} is byte {offset} of {object}, {born}"),
+            None => format!("{object} was {born}"),
+        })
     }
 
     /// `verb` where and by whom `event` was.
@@ -144,6 +150,18 @@ impl<'t> Legend<'t> {
             births
         })
     }
+}
+
+/// The function and the variable of `main().pool.size`, if `name` is of that form.
+fn local(name: &str) -> Option<(&str, &str)> {
+    let (function, rest) = name.split_once("()")?;
+    let (number, path) = rest.split_once('.')?;
+    let is_number = |it: &str| it.bytes().all(|byte| byte.is_ascii_digit());
+    let is_numbered = number.strip_prefix('#').is_some_and(is_number);
+    (number.is_empty() || is_numbered).then_some(())?;
+    let end = path.find(['.', '[', '+', '\'']).unwrap_or(path.len());
+    let function = function.rsplit_once(").").map_or(function, |(_, function)| function);
+    Some((function, &path[..end]))
 }
 
 /// The lock that `op` asks for or takes.

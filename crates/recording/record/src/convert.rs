@@ -39,6 +39,7 @@ mod events;
 mod lives;
 mod misuses;
 mod names;
+mod places;
 mod rules;
 mod scan;
 mod sink;
@@ -75,7 +76,7 @@ use attempts::Attempts;
 use descriptors::OpenDescriptors;
 use events::{Memory, Objects, Waiting};
 use misuses::Misuses;
-use names::{Context, Contexts, Stack, legal_site};
+use names::{Birth, Content, Context, Contexts, Stack, legal_site};
 use rules::{Impossible, Rules};
 use scan::{Ahead, FirstPass, MAIN, cells_with_unknown_writers};
 use spins::Spins;
@@ -85,7 +86,7 @@ use word_locks::{Meaning, WordLocks};
 pub use ending::Exit;
 pub(crate) use events::part;
 pub use names::Symbols;
-pub(crate) use names::at_offset;
+pub(crate) use names::{at_offset, of_cell};
 pub(crate) use scan::tells_stored;
 pub use sink::{Converted, FileSink, Sink};
 
@@ -228,6 +229,8 @@ struct Current {
     /// Once something was emitted for it.
     site: Option<SiteId>,
     origin: Option<Origin>,
+    /// Where the function around it was last seen to be, for what is no access.
+    near: Option<u64>,
 }
 
 /// All that the last pass knows.
@@ -246,7 +249,7 @@ struct Pass<'a> {
     threads: Vec<Thread>,
     places: FxHashMap<u32, usize>,
     contexts: Contexts,
-    sites: FxHashMap<(Context, u64), SiteId>,
+    sites: FxHashMap<(Context, u64, Option<u64>), SiteId>,
     codes: FxHashMap<u64, Option<CodeId>>,
     code_ids: FxHashMap<(ModuleId, u64), CodeId>,
     modules: FxHashMap<String, ModuleId>,
@@ -369,10 +372,18 @@ impl Pass<'_> {
         let name = format!("{ASSUMED}({ASSUMED_UNSEEN})#{channel}");
         let var = self.sink.names().vars.intern(&name);
         let thread = self.thread(number);
-        let site = Some(self.site(thread, event.code));
+        let site = Some(self.site(thread, event.code, None));
         // It is no event of the program's, so a plan does not wait for it.
-        let mut current =
-            Current { event: *event, thread, number, place: 0, occurrence: 0, site, origin: None };
+        let mut current = Current {
+            event: *event,
+            thread,
+            number,
+            place: 0,
+            occurrence: 0,
+            site,
+            origin: None,
+            near: None,
+        };
         self.emit(&mut current, Op::Access(op, var), None).map(drop)
     }
 
@@ -396,7 +407,7 @@ impl Pass<'_> {
         let state = &mut self.threads[thread];
         match event.kind {
             Kind::Enter => {
-                state.stack.enter(event.address);
+                state.stack.enter(event.address, event.code);
                 return Ok(());
             }
             Kind::Leave => {
@@ -434,8 +445,7 @@ impl Pass<'_> {
             }
             _ => {}
         }
-        let mut current =
-            Current { event, thread, number, place, occurrence, site: None, origin: None };
+        let mut current = self.current((thread, number), event, (place, occurrence));
         if !self.attempts.has_no_early() {
             self.come_after_early_attempt(&mut current)?;
         }
@@ -444,6 +454,39 @@ impl Pass<'_> {
             Meaning::Release => self.release_lock(&mut current),
             Meaning::Attempt => self.find_taken(&mut current),
             Meaning::Other | Meaning::Inner => self.convert(&mut current, ahead),
+        }
+    }
+
+    /// What is to be known of `event` while it is converted.
+    fn current(
+        &mut self,
+        (thread, number): (usize, u32),
+        event: Event,
+        (place, occurrence): (u64, u32),
+    ) -> Current {
+        let near = self.pass(thread, &event);
+        Current { event, thread, number, place, occurrence, site: None, origin: None, near }
+    }
+
+    /// The innermost function of `thread` is at `event`: where it was before, for what is no access.
+    fn pass(&mut self, thread: usize, event: &Event) -> Option<u64> {
+        let stack = &mut self.threads[thread].stack;
+        match event.kind {
+            Kind::Read
+            | Kind::Write
+            | Kind::AtomicLoad
+            | Kind::AtomicStore
+            | Kind::AtomicUpdate
+            | Kind::AtomicFailed => {
+                stack.pass(event.code);
+                None
+            }
+            // Functions of libraries have these for their callers.
+            Kind::ReadRange | Kind::WriteRange if !self.symbols.is_of_system(event.code) => {
+                stack.pass(event.code);
+                None
+            }
+            _ => stack.inside(),
         }
     }
 
@@ -539,7 +582,7 @@ impl Pass<'_> {
             Some(site) => site,
             None => {
                 current.origin = self.origin(current.event.code, current.occurrence);
-                *current.site.insert(self.site(current.thread, current.event.code))
+                *current.site.insert(self.site(current.thread, current.event.code, current.near))
             }
         };
         self.attempts.interrupt(current.number);
@@ -548,12 +591,16 @@ impl Pass<'_> {
         self.sink.push(Converted { thread, op, site, value, origin: current.origin })
     }
 
-    fn site(&mut self, thread: usize, code: u64) -> SiteId {
+    /// Where `thread` is at `code`. If that is in a library of the system, the function that called it stands behind it,
+    /// where it is seen to be around then: at `near`, if it is not known better.
+    fn site(&mut self, thread: usize, code: u64, near: Option<u64>) -> SiteId {
+        let near = near.filter(|_| code != 0 && self.symbols.is_of_system(code));
         let context = self.threads[thread].stack.context(&mut self.contexts);
-        if let Some(&site) = self.sites.get(&(context, code)) {
+        if let Some(&site) = self.sites.get(&(context, code, near)) {
             return site;
         }
-        let calls = self.contexts.calls(context);
+        let mut calls = self.contexts.calls(context);
+        calls.splice(..0, near);
         let text = match (code, &calls[..]) {
             // What the program did not log itself stands where its function was called.
             (0, [call, stack @ ..]) => self.symbols.site(*call, stack),
@@ -561,7 +608,7 @@ impl Pass<'_> {
             (_, stack) => self.symbols.site(code, stack),
         };
         let site = self.sink.names().sites.intern(&legal_site(&text));
-        self.sites.insert((context, code), site);
+        self.sites.insert((context, code, near), site);
         site
     }
 
@@ -606,6 +653,35 @@ impl Symbols for Rc<RefCell<symbols::Symbols>> {
 
     fn data(&mut self, address: u64) -> Option<(String, u64)> {
         self.borrow_mut().data(address)
+    }
+
+    fn member(&mut self, address: u64, size: u64) -> Option<String> {
+        self.borrow_mut().member(address, size)
+    }
+
+    fn object(&mut self, address: u64) -> Option<String> {
+        self.borrow_mut().object(address)
+    }
+
+    fn content(&mut self, birth: &Birth<'_>) -> Option<Content> {
+        self.borrow_mut().content(birth)
+    }
+
+    fn content_path(&mut self, content: &Content, offset: u64, size: Option<u64>) -> String {
+        self.borrow_mut().content_path(content, offset, size)
+    }
+
+    fn local(
+        &mut self,
+        code: u64,
+        end: u64,
+        place: (u64, Option<u64>),
+    ) -> Option<(String, Option<String>)> {
+        self.borrow_mut().local(code, end, place)
+    }
+
+    fn is_of_system(&mut self, code: u64) -> bool {
+        self.borrow_mut().is_of_system(code)
     }
 
     fn is_zeroed(&mut self, address: u64) -> bool {

@@ -36,6 +36,7 @@
 pub mod attach;
 pub mod collect;
 pub mod convert;
+mod debug_info;
 pub mod decode;
 pub mod event_log;
 pub mod frames;
@@ -48,6 +49,7 @@ pub mod remembered;
 pub mod replay;
 pub mod run;
 pub mod shadow;
+mod shorten;
 mod source_text;
 pub mod symbols;
 pub mod tasks;

@@ -197,7 +197,7 @@ impl Follower {
 
 /// Where what the trace calls `name` is: a global, or some bytes into one.
 fn address_of(symbols: &mut Symbols, name: &str) -> Option<u64> {
-    if let Some(address) = symbols.address_of(name) {
+    if let Some(address) = symbols.address_of(name).or_else(|| symbols.address_of_member(name)) {
         return Some(address);
     }
     let (base, offset) = name.rsplit_once('+')?;

@@ -1,14 +1,14 @@
-//! Hashes of source lines, for fingerprints that do not depend on line numbers.
+//! The sources of a program, and hashes of their lines for fingerprints that do not depend on line numbers.
 //!
-//! The question: what does the line `bank.c:12` read, in a few characters?
+//! The question: what does the line `bank.c:12` read, and how is that said in a few characters?
 //!
-//! The idea: a file is read once, when one of its lines is first asked for; each line is hashed without
+//! The idea: a file is read once, when one of its lines is first asked for; a line is hashed without
 //! its blanks, so that another indentation changes nothing.
 //!
 //! Promised: a line that cannot be read, or that holds nothing, has no hash. Only regular files up to a
-//! bound are read. A source that was edited after the program was built gives hashes of other lines.
+//! bound are read. A source that was edited after the program was built gives other lines.
 //!
-//! The cost: eight bytes for each line of each file that events are in.
+//! The cost: each file that events are in.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -24,8 +24,8 @@ const BYTES_MAX: u64 = 16 << 20;
 pub struct SourceTexts {
     /// Where relative names of files start.
     base: PathBuf,
-    /// The hashes of the lines of each file; none where a line holds nothing.
-    files: FxHashMap<String, Vec<Option<u32>>>,
+    /// The lines of each file that was asked for; none if it cannot be read.
+    files: FxHashMap<String, Option<Vec<String>>>,
 }
 
 impl SourceTexts {
@@ -35,39 +35,39 @@ impl SourceTexts {
         Self { base: base.to_owned(), files: FxHashMap::default() }
     }
 
+    /// The lines of `file`, if it can be read.
+    pub fn lines(&mut self, file: &str) -> Option<&[String]> {
+        if !self.files.contains_key(file) {
+            self.files.insert(file.to_owned(), lines(&self.base.join(file)));
+        }
+        self.files.get(file)?.as_deref()
+    }
+
     /// The line for a site that stands for the text of `location`, if that can be read.
     pub fn of(&mut self, location: &str) -> Option<String> {
         let place = Place::new(location)?;
-        let (base, at) = (&self.base, (place.line as usize).checked_sub(1)?);
-        let lines = match self.files.get(place.file) {
-            Some(lines) => lines,
-            None => {
-                let lines = hashes(&base.join(place.file)).unwrap_or_default();
-                self.files.entry(place.file.to_owned()).or_insert(lines)
-            }
-        };
-        lines.get(at).copied().flatten().map(|hash| format!("{SOURCE_TEXT}{hash:08x}"))
+        let line = self.lines(place.file)?.get((place.line as usize).checked_sub(1)?)?;
+        hash(line).map(|hash| format!("{SOURCE_TEXT}{hash:08x}"))
     }
 }
 
-/// The hash of each line of the file at `path`.
-fn hashes(path: &Path) -> Option<Vec<Option<u32>>> {
+/// The lines of the file at `path`.
+fn lines(path: &Path) -> Option<Vec<String>> {
     let about = fs::metadata(path).ok()?;
     if !about.is_file() || about.len() > BYTES_MAX {
         return None;
     }
     let bytes = fs::read(path).ok()?;
-    Some(bytes.split(|&byte| byte == b'\n').map(hash).collect())
+    Some(String::from_utf8_lossy(&bytes).split('\n').map(str::to_owned).collect())
 }
 
 /// The hash of `line` without its blanks.
-fn hash(line: &[u8]) -> Option<u32> {
+fn hash(line: &str) -> Option<u32> {
     let mut hasher = Xxh3::new();
-    let words = line.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty());
     let mut is_empty = true;
-    for word in words {
+    for word in line.split_ascii_whitespace() {
         is_empty = false;
-        hasher.update(word);
+        hasher.update(word.as_bytes());
     }
     // Half of it is more than enough to tell the lines of a function apart.
     (!is_empty).then(|| hasher.digest() as u32)

@@ -14,6 +14,8 @@
 //! The cost: each module is opened when it is first asked for, its debug information is mapped
 //! rather than read, and every code address is resolved once for each map.
 
+mod data;
+
 use std::cell::OnceCell;
 use std::fmt::Write as _;
 use std::fs::File;
@@ -28,8 +30,12 @@ use object::{
 };
 use reweave_base::{FxHashMap, IndexVec};
 
+use crate::debug_info::DebugInfo;
+use crate::shorten::clean;
+pub use crate::shorten::demangle;
 use crate::source_text::SourceTexts;
 use crate::toolchain::STATIC_LIBRARY_SECTION;
+pub use data::{Birth, Content};
 
 /// The build id of the program or library at `path`, in hexadecimal digits; none if it has none.
 #[must_use]
@@ -83,6 +89,8 @@ struct Resolved {
     frames: Vec<Frame>,
     /// What stands for the address where no frame has a line.
     fallback: String,
+    /// Whether it is in a library of the system, without lines.
+    is_of_system: bool,
 }
 
 /// The names of a recorded program. See the [module](self).
@@ -169,11 +177,12 @@ impl Symbols {
             std::iter::once(code).chain(calls).map(|code| self.resolve(code)).collect();
         let frames = || ids.iter().flat_map(|id| &self.resolved[*id].frames);
         let first = &self.resolved[ids[0]];
-        let (location, depth) = if first.frames.iter().all(|frame| frame.place().is_none()) {
+        let has_place = |frame: &Frame| frame.place().is_some();
+        let (location, depth) = if !first.frames.iter().any(has_place) && !first.is_of_system {
             (first.fallback.clone(), 0)
         } else {
-            let own = frames().position(|frame| !frame.is_library && frame.place().is_some());
-            let depth = own.or_else(|| frames().position(|frame| frame.place().is_some()));
+            let own = frames().position(|frame| !frame.is_library && has_place(frame));
+            let depth = own.or_else(|| frames().position(has_place));
             let place = depth.and_then(|depth| frames().nth(depth)?.place());
             (place.unwrap_or_else(|| first.fallback.clone()), depth.unwrap_or(0))
         };
@@ -288,10 +297,12 @@ impl Symbols {
         let fallback = clean(&fallback);
         let symbol = function.map_or_else(|| fallback.clone(), |(name, _)| name);
         let frames = module.frames(probe, &symbol, &self.base);
+        let has_lines = frames.iter().any(|frame| frame.line.is_some());
+        let is_of_system = !has_lines && (module.is_of_system() || is_of_library(&symbol));
         if frames.is_empty() {
-            return Resolved { fallback, ..Resolved::unknown(symbol) };
+            return Resolved { fallback, is_of_system, ..Resolved::unknown(symbol) };
         }
-        Resolved { frames, fallback }
+        Resolved { frames, fallback, is_of_system }
     }
 }
 
@@ -299,7 +310,7 @@ impl Resolved {
     /// An address of which only `text` is known.
     fn unknown(text: String) -> Self {
         let frame = Frame { function: text.clone(), file: None, line: None, is_library: false };
-        Self { frames: vec![frame], fallback: text }
+        Self { frames: vec![frame], fallback: text, is_of_system: false }
     }
 }
 
@@ -427,6 +438,7 @@ struct Module {
     layout: OnceCell<Option<Layout>>,
     code: OnceCell<Option<Loader>>,
     globals: OnceCell<Option<Globals>>,
+    debug_info: OnceCell<Option<DebugInfo>>,
 }
 
 impl Module {
@@ -439,12 +451,18 @@ impl Module {
             layout: OnceCell::new(),
             code: OnceCell::new(),
             globals: OnceCell::new(),
+            debug_info: OnceCell::new(),
         }
     }
 
     /// The file, if there is hope that it is still the one that ran.
     fn file(&self) -> Option<&Path> {
         self.is_file.then(|| Path::new(&self.path))
+    }
+
+    /// Whether it is a library where systems keep theirs.
+    fn is_of_system(&self) -> bool {
+        ["/usr/lib/", "/lib/", "/usr/lib64/", "/lib64/"].iter().any(|at| self.path.starts_with(at))
     }
 
     /// The last part of the path.
@@ -466,16 +484,23 @@ impl Module {
         self.layout()?.build_id.as_deref()
     }
 
+    /// The file that has the debug information.
+    fn debug_file(&self) -> Option<PathBuf> {
+        // Threads start and end in the C library, so every run asks for it; its exported names say
+        // enough, and its debug information takes longer to load than a short run takes.
+        let is_c_library = self.short_name() == "libc.so.6";
+        let layout = self.layout().filter(|_| !is_c_library);
+        let separate = layout.and_then(Layout::separate_debug_file);
+        separate.or_else(|| self.file().map(Path::to_owned))
+    }
+
     fn code(&self) -> Option<&Loader> {
-        let open = || {
-            // Threads start and end in the C library, so every run asks for it; its exported names say
-            // enough, and its debug information takes longer to load than a short run takes.
-            let is_c_library = self.short_name() == "libc.so.6";
-            let layout = self.layout().filter(|_| !is_c_library);
-            let separate = layout.and_then(Layout::separate_debug_file);
-            Loader::new(separate.or_else(|| self.file().map(Path::to_owned))?).ok()
-        };
-        self.code.get_or_init(open).as_ref()
+        self.code.get_or_init(|| Loader::new(self.debug_file()?).ok()).as_ref()
+    }
+
+    fn debug_info(&self) -> Option<&DebugInfo> {
+        let read = || with_object(&self.debug_file()?, |object| DebugInfo::read(object));
+        self.debug_info.get_or_init(read).as_ref()
     }
 
     fn globals(&self) -> Option<&Globals> {
@@ -716,66 +741,21 @@ fn distinct(mut entries: Vec<((u64, u64, String), String)>) -> Vec<(u64, u64, St
     named
 }
 
-// Names and paths as people read them.
+// Paths as people read them.
 
-/// How deep the names of C++ may nest before they are left as they are. Names that no compiler makes
-/// can take time that grows exponentially with it; all names of large libraries need less.
-const CPP_RECURSION_MAX: u32 = 96;
-
-/// The readable form of the symbol `raw`; itself if it is not mangled.
-#[must_use]
-pub fn demangle(raw: &str) -> String {
-    if let Ok(name) = rustc_demangle::try_demangle(raw) {
-        return clean(&without_brackets(&format!("{name:#}")));
-    }
-    clean(&demangle_cpp(raw).unwrap_or_else(|| raw.to_owned()))
-}
-
-fn demangle_cpp(raw: &str) -> Option<String> {
-    if !raw.starts_with("_Z") && !raw.starts_with("___Z") {
-        return None;
-    }
-    let parse = cpp_demangle::ParseOptions::default().recursion_limit(CPP_RECURSION_MAX);
-    let write = cpp_demangle::DemangleOptions::new()
-        .no_params()
-        .no_return_type()
-        .hide_expression_literal_types()
-        .recursion_limit(CPP_RECURSION_MAX);
-    let symbol = cpp_demangle::Symbol::new_with_options(raw, &parse).ok()?;
-    symbol.demangle_with_options(&write).ok()
-}
-
-/// `<a::B>::c` as `a::B::c`; the newer way to mangle Rust puts a type into brackets, the older
-/// does not. `<a::B as c::D>::e` stays.
-fn without_brackets(name: &str) -> String {
-    let Some(inner) = name.strip_prefix('<') else { return name.to_owned() };
-    let mut depth = 1_usize;
-    let mut before = ' ';
-    for (place, character) in inner.char_indices() {
-        match character {
-            '<' => depth += 1,
-            '>' if before != '-' => depth -= 1,
-            _ => {}
-        }
-        before = character;
-        if depth == 1 && inner[place..].starts_with(" as ") {
-            break;
-        }
-        if depth == 0 {
-            return format!("{}{}", &inner[..place], &inner[place + 1..]);
-        }
-    }
-    name.to_owned()
-}
-
-/// `text` without the characters that text formats use between fields and frames.
-fn clean(text: &str) -> String {
-    let legal = |character: char| match character {
-        '|' => '¦',
-        character if character.is_control() => ' ',
-        character => character,
-    };
-    text.chars().map(legal).collect()
+/// Whether a function without lines is one of the C or C++ library, which may be part of the program.
+fn is_of_library(function: &str) -> bool {
+    const NAMES: [&str; 8] = [
+        "std::",
+        "__gnu_cxx::",
+        "operator new",
+        "operator delete",
+        "pthread_",
+        "__pthread_",
+        "__gthread_",
+        "thrd_",
+    ];
+    NAMES.iter().any(|name| function.starts_with(name))
 }
 
 /// How a source file is called, and whether it belongs to a language's own library.
@@ -847,24 +827,5 @@ mod tests {
         check_file("/opt/r/lib/rustlib/src/rust/library/core/src/a.rs", "core/src/a.rs", true);
         check_file("/usr/include/c++/12/mutex", "/usr/include/c++/12/mutex", true);
         check_file("/src/me/bank/core/src/a.rs", "core/src/a.rs", false);
-    }
-
-    #[test]
-    fn names_are_readable() {
-        let cases = [
-            ("_ZN4bank8transferEiRSt6vectorIiSaIiEE", "bank::transfer"),
-            ("_ZN4bank6Teller4work17h0123456789abcdefE", "bank::Teller::work"),
-            ("_RNvMs_NtCs1234_4bank6tellerNtB4_6Teller4work", "bank::teller::Teller::work"),
-            ("main", "main"),
-            ("counter.0", "counter.0"),
-            ("_Zgarbage", "_Zgarbage"),
-        ];
-        for (raw, expected) in cases {
-            assert_eq!(demangle(raw), expected);
-        }
-        assert_eq!(without_brackets("<a::B<c>>::d::<e>"), "a::B<c>::d::<e>");
-        assert_eq!(without_brackets("<a::B as c::D>::e"), "<a::B as c::D>::e");
-        assert_eq!(without_brackets("<fn() -> a::B>::e"), "fn() -> a::B::e");
-        assert_eq!(clean("operator|\nx"), "operator¦ x");
     }
 }

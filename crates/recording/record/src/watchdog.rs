@@ -24,7 +24,6 @@ use reweave_base::{FxHashMap, FxHashSet};
 use reweave_runtime::wire::{Event, Kind, flag, wait};
 
 use crate::collect::{Collector, announced_process};
-use crate::convert::at_offset;
 use crate::symbols::Symbols;
 
 /// How long nothing happens before it is looked at.
@@ -476,10 +475,7 @@ fn name(thread: u32) -> String {
 }
 
 fn data(symbols: &mut Symbols, address: u64) -> String {
-    match symbols.data(address) {
-        Some((global, offset)) => at_offset(&global, offset),
-        None => format!("at {address:#x}"),
-    }
+    symbols.object(address).unwrap_or_else(|| format!("at {address:#x}"))
 }
 
 fn located(symbols: &mut Symbols, code: u64) -> String {

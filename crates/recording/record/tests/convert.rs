@@ -447,20 +447,20 @@ fn a_new_life_is_another_name() {
     check(
         &[&life[..], &life, &destroyed, &destroyed].concat(),
         expect![[r#"
-            main|alloc(block#1)|a.c:3
-            main|req(lock#1)|a.c:3
-            main|acq(lock#1)|a.c:3
-            main|w(block#1+8)|a.c:7
-            main|rel(lock#1)|a.c:3
-            T1|w(block#1+8)|a.c:7
-            main|free(block#1)|a.c:3
-            main|alloc(block#2)|a.c:3
-            main|req(lock#2)|a.c:3
-            main|acq(lock#2)|a.c:3
-            main|w(block#2+8)|a.c:7
-            main|rel(lock#2)|a.c:3
-            T1|w(block#2+8)|a.c:7
-            main|free(block#2)|a.c:3
+            main|alloc(block@a.c:3#1)|a.c:3
+            main|req(block@a.c:3#1+16)|a.c:3
+            main|acq(block@a.c:3#1+16)|a.c:3
+            main|w(block@a.c:3#1+8)|a.c:7
+            main|rel(block@a.c:3#1+16)|a.c:3
+            T1|w(block@a.c:3#1+8)|a.c:7
+            main|free(block@a.c:3#1)|a.c:3
+            main|alloc(block@a.c:3#2)|a.c:3
+            main|req(block@a.c:3#2+16)|a.c:3
+            main|acq(block@a.c:3#2+16)|a.c:3
+            main|w(block@a.c:3#2+8)|a.c:7
+            main|rel(block@a.c:3#2+16)|a.c:3
+            T1|w(block@a.c:3#2+8)|a.c:7
+            main|free(block@a.c:3#2)|a.c:3
             main|req(m)|a.c:9
             main|acq(m)|a.c:9
             main|rel(m)|a.c:9
@@ -636,14 +636,14 @@ fn memory_that_is_only_copied_and_filled_is_one_variable() {
             (0, extra(about(Kind::ReadRange, global("counter") + 4), 20)),
         ],
         expect![[r#"
-            main|alloc(block#1)|a.c:3
-            main|w(block#1[0..16])|a.c:3
-            main|w(block#1[16..32])|a.c:3
-            main|w(block#1[32..33554432])|a.c:3
-            T1|w(block#1[0..16])|a.c:3
-            T1|w(block#1[16..32])|a.c:3
-            T1|w(block#1[32..33554432])|a.c:3
-            T1|r(block#1[16..32])|a.c:3
+            main|alloc(block@a.c:3#1)|a.c:3
+            main|w(block@a.c:3#1[0..16])|a.c:3
+            main|w(block@a.c:3#1[16..32])|a.c:3
+            main|w(block@a.c:3#1[32..33554432])|a.c:3
+            T1|w(block@a.c:3#1[0..16])|a.c:3
+            T1|w(block@a.c:3#1[16..32])|a.c:3
+            T1|w(block@a.c:3#1[32..33554432])|a.c:3
+            T1|r(block@a.c:3#1[16..32])|a.c:3
             T1|w(counter+4)|a.c:3
             T1|w(counter[8..24])|a.c:3
             main|r(counter+4)|a.c:3

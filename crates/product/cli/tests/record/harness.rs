@@ -215,8 +215,8 @@ impl Recorded {
         let shared = self.shared_variables();
         let is_kept = |op: Op| match op {
             Op::Object(_, object) => {
-                let own = format!("{}+", names.objects.name(object));
-                shared.iter().any(|name| name.starts_with(&own))
+                let mut parts = shared.iter().filter(|name| **name != names.objects.name(object));
+                parts.any(|name| names.object_around(name) == Some(object))
             }
             op => op.var().is_none_or(|var| shared.contains(names.vars.name(var))),
         };

@@ -13,8 +13,10 @@ fn bytes_by_name(recorded: &Recorded) -> String {
     let mut bytes: BTreeMap<(&str, char, char), Vec<u64>> = BTreeMap::new();
     for (_, event) in recorded.trace.events() {
         let Some(var) = event.op.var() else { continue };
-        let (base, offset) =
-            names.vars.name(var).split_once('+').unwrap_or((names.vars.name(var), "0"));
+        // All are arrays of bytes.
+        let whole = names.vars.name(var);
+        let (base, offset) = whole.split_once(['+', '[']).unwrap_or((whole, "0"));
+        let offset = offset.trim_end_matches(']');
         let Some((side @ ("r" | "w"), name)) = base.split_once('_') else { continue };
         if names.threads.name(event.thread) != "T1" {
             continue;

@@ -27,6 +27,7 @@ mod lifetimes;
 mod memory;
 mod memory_orders;
 mod misuse;
+mod names;
 mod openmp;
 mod ordered;
 mod programs;

@@ -10,6 +10,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::sync::LazyLock;
 
+use expect_test::expect;
+
 use crate::harness::has;
 
 const MANIFEST: &str = r#"[package]
@@ -118,6 +120,7 @@ impl Project {
             ("src/bin/streams.rs", include_str!("rust/streams.rs")),
             ("src/bin/ends.rs", include_str!("rust/ends.rs")),
             ("src/bin/orders.rs", include_str!("rust/orders.rs")),
+            ("src/bin/named.rs", include_str!("rust/named.rs")),
             ("macros/Cargo.toml", MACROS_MANIFEST),
             ("macros/src/lib.rs", MACROS),
         ];
@@ -250,6 +253,32 @@ fn structures_of_atomics_whose_orders_are_too_weak_have_races() {
             }
         }
     }
+}
+
+#[test]
+fn fields_elements_and_variants_have_the_names_of_the_source() {
+    let Some(project) = &*PROJECT else { return };
+    let run = project.record(PROFILES[0], &[], &["named"], "named.rwt");
+    assert!(run.status.success(), "{}", text(&run.stderr));
+    let check = text(&project.reweave(&["check", "named.rwt"]).stdout);
+    let words = ["at the same time", "was started", "allocated", "holding"];
+    let is_about_names = |line: &&str| words.iter().any(|word| line.contains(word));
+    let lines: Vec<&str> = check.lines().filter(is_about_names).collect();
+    expect![[r#"
+          `w(named::STATS.0.bytes[2])` at src/bin/named.rs:39 and `r(named::STATS.0.bytes[2])` at src/bin/named.rs:39 can happen at the same time
+            event 25, T1: w(named::STATS.0.bytes[2]) at src/bin/named.rs:39 in named::work, holding no lock
+            event 41, T2: r(named::STATS.0.bytes[2]) at src/bin/named.rs:39 in named::work, holding no lock
+          T1 was started at src/bin/named.rs:57 by main; T2 at src/bin/named.rs:57 by main
+          `w(Arc<Server>#1.state.Busy.job)` at src/bin/named.rs:41 and `r(Arc<Server>#1.state.Busy.job)` at src/bin/named.rs:41 can happen at the same time
+            event 27, T1: w(Arc<Server>#1.state.Busy.job) at src/bin/named.rs:41 in named::work, holding no lock
+            event 43, T2: r(Arc<Server>#1.state.Busy.job) at src/bin/named.rs:41 in named::work, holding no lock
+          T1 was started at src/bin/named.rs:57 by main; T2 at src/bin/named.rs:57 by main
+          Arc<Server>#1 was allocated at src/bin/named.rs:48 by main
+          `w(Arc<Server>#1.state.Busy.tries.1)` at src/bin/named.rs:42 and `r(Arc<Server>#1.state.Busy.tries.1)` at src/bin/named.rs:42 can happen at the same time
+            event 29, T1: w(Arc<Server>#1.state.Busy.tries.1) at src/bin/named.rs:42 in named::work, holding no lock
+            event 45, T2: r(Arc<Server>#1.state.Busy.tries.1) at src/bin/named.rs:42 in named::work, holding no lock
+          T1 was started at src/bin/named.rs:57 by main; T2 at src/bin/named.rs:57 by main
+          Arc<Server>#1 was allocated at src/bin/named.rs:48 by main"#]].assert_eq(&lines.join("\n"));
 }
 
 #[test]

@@ -191,7 +191,8 @@ impl Pass<'_> {
         if announced && last.is_some() {
             return Ok(last);
         }
-        let site = self.site(place, code);
+        let near = self.threads[place].stack.inside();
+        let site = self.site(place, code, near);
         let event = Event::new(Kind::Block, 0, code);
         let mut current = Current {
             event,
@@ -200,6 +201,7 @@ impl Pass<'_> {
             place: self.summary.recorded,
             occurrence: 0,
             site: Some(site),
+            near: None,
             origin: None,
         };
         let thread = self.thread_id(number);

@@ -14,29 +14,32 @@ use reweave_trace::{
 };
 
 use super::lives::Counted;
-use super::names::{Things, at_offset, fresh, legal, of_cell};
+use super::names::{Things, fresh, legal};
+use super::places::Births;
 use super::scan::{Ahead, key};
 use super::{Current, Pass, rules};
 use crate::event_log::Stream;
-use crate::shadow::{Access, Blocks, Cell, WORD_BYTES, drop_within};
+use crate::shadow::{Access, Block, Blocks, Cell, drop_within};
 
 /// What is known of memory.
 pub struct Memory {
-    blocks: Blocks,
+    pub blocks: Blocks,
     /// Cells whose plain reads have no known writer.
     unknown_writers: FxHashSet<u64>,
     vars: FxHashMap<u64, VarId>,
     var_uses: FxHashMap<String, u32>,
     /// The objects of live blocks, by the time of their allocation.
-    objects: FxHashMap<u64, ObjectId>,
+    pub objects: FxHashMap<u64, ObjectId>,
+    /// How the blocks were allocated.
+    pub births: Births,
     /// The frames of functions with variables that are kept, by when they end.
-    frames: FxHashMap<u64, ObjectId>,
+    pub frames: FxHashMap<u64, ObjectId>,
     /// Those that a library made.
     pub library_blocks: FxHashSet<u64>,
     /// What is known of atomics in them.
     pub counts: FxHashMap<u64, Counted>,
     /// The numbers of words that nothing else names, by lifetime.
-    unnamed: FxHashMap<u32, usize>,
+    pub unnamed: FxHashMap<u32, usize>,
     /// Where the program declares races to be benign.
     benign: BTreeMap<u64, Extent>,
     /// What the program has published.
@@ -66,6 +69,7 @@ impl Memory {
             vars: FxHashMap::default(),
             var_uses: FxHashMap::default(),
             objects: FxHashMap::default(),
+            births: Births::default(),
             frames: FxHashMap::default(),
             library_blocks: FxHashSet::default(),
             counts: FxHashMap::default(),
@@ -193,29 +197,6 @@ impl Pass<'_> {
         var
     }
 
-    fn name_of(&mut self, cell: Cell) -> String {
-        let (address, bytes) = (cell.begin, cell.end - cell.begin);
-        if let Some((end, start)) = self.first_pass.frame_end(cell) {
-            let next = self.memory.frames.len() + 1;
-            let objects = &mut self.sink.names().objects;
-            let new = || objects.intern(&format!("frame#{next}"));
-            let object = *self.memory.frames.entry(end).or_insert_with(new);
-            return of_cell(objects.name(object), address.saturating_sub(start), bytes);
-        }
-        if let Some(block) = self.memory.blocks.holding(address)
-            && let Some(&object) = self.memory.objects.get(&block.time)
-        {
-            let name = self.sink.names().objects.name(object);
-            return of_cell(name, address - block.base, bytes);
-        }
-        if let Some((name, offset)) = self.symbols.data(address) {
-            return of_cell(&name, offset, bytes);
-        }
-        let next = self.memory.unnamed.len() + 1;
-        let number = *self.memory.unnamed.entry(cell.lifetime).or_insert(next);
-        of_cell(&format!("memory#{number}"), address % WORD_BYTES, bytes)
-    }
-
     /// The program publishes memory, or takes that back.
     fn publish(&mut self, current: &mut Current) -> io::Result<()> {
         let start = current.event.address;
@@ -248,7 +229,11 @@ impl Pass<'_> {
     }
 
     /// An allocation or a release.
-    fn change_blocks(&mut self, current: &mut Current) -> io::Result<()> {
+    fn change_blocks<S: Stream>(
+        &mut self,
+        current: &mut Current,
+        ahead: &mut Ahead<S>,
+    ) -> io::Result<()> {
         let time = self.memory.blocks.time();
         let Some(change) = self.memory.blocks.step(&current.event) else { return Ok(()) };
         let pieces = change.ended.iter().map(|piece| (piece.start, piece.end));
@@ -259,6 +244,7 @@ impl Pass<'_> {
         }
         for time in &change.lost {
             self.memory.objects.remove(time);
+            self.memory.births.end(*time);
             self.memory.counts.remove(time);
         }
         if let Some(&object) = self.memory.frames.get(&time)
@@ -273,6 +259,7 @@ impl Pass<'_> {
         let mut is_said = false;
         for time in &change.released {
             let count = self.memory.counts.remove(time);
+            self.memory.births.end(*time);
             let Some(object) = self.memory.objects.remove(time) else { continue };
             let is_seen = self.is_end_seen(current, *time, count);
             let is_freed_again = self.first_pass.is_freed_again(*time);
@@ -294,22 +281,36 @@ impl Pass<'_> {
             let event = self.threads[current.thread].last_event;
             self.misuses.freed_then_used(current, event, time);
         }
-        if let Some(block) = change.born
-            && (self.first_pass.cells.keeps_block(block.time)
-                || self.first_pass.is_freed_again(block.time))
-        {
-            let object = if current.event.flags & flag::STACK == 0 {
-                let objects = &mut self.sink.names().objects;
-                objects.intern(&format!("block#{}", objects.len() + 1))
-            } else {
-                let thread = self.thread_id(current.number);
-                let names = self.sink.names();
-                names.objects.intern(&format!("stack({})", names.threads.name(thread)))
-            };
-            self.memory.objects.insert(block.time, object);
-            self.note_maker(current, block.time);
-            self.emit(current, Op::Object(ObjectOp::Alloc, object), None)?;
+        match change.born {
+            Some(block) => self.begin_block(current, ahead, block),
+            None => Ok(()),
         }
+    }
+
+    /// A block is allocated.
+    fn begin_block<S: Stream>(
+        &mut self,
+        current: &mut Current,
+        ahead: &mut Ahead<S>,
+        block: Block,
+    ) -> io::Result<()> {
+        self.note_birth(current, ahead, block)?;
+        let is_kept = self.first_pass.cells.keeps_block(block.time)
+            || self.first_pass.is_freed_again(block.time);
+        if !is_kept {
+            return Ok(());
+        }
+        let object = if current.event.flags & flag::STACK == 0 {
+            let name = self.block_name(block.time).name.clone();
+            self.sink.names().objects.intern(&name)
+        } else {
+            let thread = self.thread_id(current.number);
+            let names = self.sink.names();
+            names.objects.intern(&format!("stack({})", names.threads.name(thread)))
+        };
+        self.memory.objects.insert(block.time, object);
+        self.note_maker(current, block.time);
+        self.emit(current, Op::Object(ObjectOp::Alloc, object), None)?;
         Ok(())
     }
 }
@@ -416,7 +417,7 @@ impl Pass<'_> {
             | Kind::AtomicStore
             | Kind::AtomicUpdate
             | Kind::AtomicFailed => return self.access(current, ahead),
-            Kind::Alloc | Kind::Free => return self.change_blocks(current),
+            Kind::Alloc | Kind::Free => return self.change_blocks(current, ahead),
             Kind::Interrupted => return self.misuse_in_handler(current),
             Kind::Fence => Op::Fence(memory_order(event.order)),
             // Who tries, or waits for a time only, is not said to ask: nothing keeps it for ever.
@@ -470,7 +471,14 @@ impl Pass<'_> {
     }
 
     pub fn lock(&mut self, address: u64) -> LockId {
-        let lock = self.objects.locks.id(address, &mut self.sink.names().locks, self.symbols).0;
+        let lock = match self.objects.locks.used_at(address) {
+            Some(lock) => lock,
+            None => {
+                let name = self.object_name(address);
+                let names = &mut self.sink.names().locks;
+                self.objects.locks.first_used(address, names, name).0
+            }
+        };
         if self.first_pass.is_tried_lock(address) {
             self.attempts.tried.insert(lock);
         }
@@ -478,12 +486,21 @@ impl Pass<'_> {
     }
 
     pub fn condition(&mut self, address: u64) -> ConditionId {
-        self.objects.conditions.id(address, &mut self.sink.names().conditions, self.symbols).0
+        if let Some(condition) = self.objects.conditions.used_at(address) {
+            return condition;
+        }
+        let name = self.object_name(address);
+        let names = &mut self.sink.names().conditions;
+        self.objects.conditions.first_used(address, names, name).0
     }
 
     pub fn barrier(&mut self, address: u64) -> BarrierId {
+        if let Some(barrier) = self.objects.barriers.used_at(address) {
+            return barrier;
+        }
+        let name = self.object_name(address);
         let names = &mut self.sink.names().barriers;
-        let (barrier, parties) = self.objects.barriers.id(address, names, self.symbols);
+        let (barrier, parties) = self.objects.barriers.first_used(address, names, name);
         let parties = parties.and_then(|parties| u32::try_from(parties).ok());
         if let Some(parties) = parties.filter(|&parties| parties > 0) {
             self.sink.declare_parties(barrier, parties);
@@ -493,8 +510,12 @@ impl Pass<'_> {
     }
 
     pub fn semaphore(&mut self, address: u64) -> SemaphoreId {
+        if let Some(semaphore) = self.objects.semaphores.used_at(address) {
+            return semaphore;
+        }
+        let name = self.object_name(address);
         let names = &mut self.sink.names().semaphores;
-        let (semaphore, start) = self.objects.semaphores.id(address, names, self.symbols);
+        let (semaphore, start) = self.objects.semaphores.first_used(address, names, name);
         if let Some(start) = start.and_then(|start| u32::try_from(start).ok()) {
             self.sink.declare_start(semaphore, start);
             self.rules.monitor.declare_start(semaphore, start);
@@ -540,8 +561,8 @@ impl Pass<'_> {
                 let name = format!("{word}({})", self.library(code));
                 self.numbered(name)
             }
-            (None, true) => match self.symbols.data(address) {
-                Some((data, offset)) => format!("{word}({})", at_offset(&data, offset)),
+            (None, true) => match self.object_name(address) {
+                Some(name) => format!("{word}({name})"),
                 None => self.numbered(word.to_owned()),
             },
             (None, false) => match channel::name(address) {
@@ -736,7 +757,7 @@ impl Pass<'_> {
         self.emit(current, Op::Access(AccessOp::AtomicUpdate(order), var), None)?;
         // The lock is free from here on, at a place of the holder that is not known.
         let place = self.thread(holder);
-        let site = self.site(place, 0);
+        let site = self.site(place, 0, None);
         let mut released =
             Current { thread: place, number: holder, site: Some(site), origin: None, ..*current };
         self.emit(&mut released, Op::Lock(LockOp::Release, lock), None)?;

@@ -6,6 +6,7 @@ use reweave_base::{FxHashMap, Id, Interner};
 use reweave_trace::FRAME_SEPARATOR;
 
 use crate::shadow::{WORD_BYTES, drop_within};
+pub use crate::symbols::{Birth, Content};
 
 /// What the code and data of a recorded program are called.
 pub trait Symbols {
@@ -16,6 +17,49 @@ pub trait Symbols {
 
     /// The global variable at `address`, and how many bytes into it; nothing for other memory.
     fn data(&mut self, address: u64) -> Option<(String, u64)>;
+
+    /// What the `size` bytes at `address` are called, if they are of a global variable: with the member or element.
+    fn member(&mut self, address: u64, size: u64) -> Option<String> {
+        let (name, offset) = self.data(address)?;
+        Some(of_cell(&name, offset, size))
+    }
+
+    /// What a lock or the like at `address` is called, if it is in a global variable.
+    fn object(&mut self, address: u64) -> Option<String> {
+        let (name, offset) = self.data(address)?;
+        Some(at_offset(&name, offset))
+    }
+
+    /// What memory holds that was allocated so, if that is known.
+    fn content(&mut self, birth: &Birth<'_>) -> Option<Content> {
+        let _ = birth;
+        None
+    }
+
+    /// What is behind the name of memory with this content, `offset` bytes into it: what the `size` bytes there are
+    /// called, or a lock if there is no size.
+    fn content_path(&mut self, content: &Content, offset: u64, size: Option<u64>) -> String {
+        let _ = (content, offset, size);
+        String::new()
+    }
+
+    /// The function that has the code at `code`, and what is called at `address` in its frame, which ends at `end`: the
+    /// `size` bytes there, or a lock if there is no size.
+    fn local(
+        &mut self,
+        code: u64,
+        end: u64,
+        (address, size): (u64, Option<u64>),
+    ) -> Option<(String, Option<String>)> {
+        let _ = (code, end, address, size);
+        None
+    }
+
+    /// Whether `code` is in a library of the system of which no lines are known.
+    fn is_of_system(&mut self, code: u64) -> bool {
+        let _ = code;
+        false
+    }
 
     /// Whether the memory at `address` is zero when the program starts.
     fn is_zeroed(&mut self, address: u64) -> bool {
@@ -100,6 +144,11 @@ pub fn of_cell(name: &str, offset: u64, bytes: u64) -> String {
     }
 }
 
+/// What the program calls the lock that compilers call `symbol`.
+pub fn lock_name(symbol: &str) -> String {
+    legal(&critical_section(symbol).unwrap_or_else(|| symbol.to_owned()))
+}
+
 /// What the program calls the critical section of OpenMP whose lock compilers call `symbol`.
 fn critical_section(symbol: &str) -> Option<String> {
     let name = symbol.trim_start_matches('.').strip_prefix("gomp_critical_user_")?;
@@ -172,25 +221,20 @@ impl<I: Id> Things<I> {
         drop_within(&mut self.live, start, end);
     }
 
-    /// What lives at `address`, and its number if it was set up and is used for the first time.
-    pub fn id(
+    /// What lives at `address` and is used for the first time, which is called `name` if it has one, and its number if it
+    /// was set up.
+    pub fn first_used(
         &mut self,
         address: u64,
         names: &mut Interner<I>,
-        symbols: &mut dyn Symbols,
+        name: Option<String>,
     ) -> (I, Option<u64>) {
         let none = Thing { id: None, declared: None, flags: None };
         let thing = self.live.entry(address).or_insert(none);
-        if let Some(id) = thing.id {
-            return (id, None);
-        }
-        let base = match symbols.data(address) {
-            Some((name, offset)) => at_offset(&critical_section(&name).unwrap_or(name), offset),
-            None => {
-                self.unnamed_count += 1;
-                format!("{}#{}", self.word, self.unnamed_count)
-            }
-        };
+        let base = name.unwrap_or_else(|| {
+            self.unnamed_count += 1;
+            format!("{}#{}", self.word, self.unnamed_count)
+        });
         let id = fresh(names, &mut self.uses, &base);
         thing.id = Some(id);
         (id, thing.declared)
@@ -250,10 +294,21 @@ impl Contexts {
     }
 }
 
+/// A function that a thread is in.
+#[derive(Clone, Copy, Debug, Default)]
+struct Entered {
+    /// Where it was called.
+    call: u64,
+    /// Where its frame ends; 0 where that is not known.
+    frame_end: u64,
+    /// Where it was last seen to be; 0 before that.
+    inside: u64,
+}
+
 /// The call stack of a thread.
 #[derive(Clone, Debug, Default)]
 pub struct Stack {
-    calls: Vec<u64>,
+    calls: Vec<Entered>,
     /// The contexts of the first so many calls.
     contexts: Vec<Context>,
     excess: u64,
@@ -261,9 +316,10 @@ pub struct Stack {
 
 impl Stack {
     #[inline]
-    pub fn enter(&mut self, call: u64) {
+    pub fn enter(&mut self, call: u64, frame_end: u64) {
+        self.pass(call);
         if self.calls.len() < DEPTH_MAX {
-            self.calls.push(call);
+            self.calls.push(Entered { call, frame_end, inside: 0 });
         } else {
             self.excess += 1;
         }
@@ -280,11 +336,39 @@ impl Stack {
         self.contexts.truncate(self.calls.len());
     }
 
+    /// The innermost function is at `code`.
+    #[inline]
+    pub fn pass(&mut self, code: u64) {
+        if self.excess == 0
+            && let Some(innermost) = self.calls.last_mut()
+        {
+            innermost.inside = code;
+        }
+    }
+
+    /// Where the innermost function was last seen to be.
+    pub fn inside(&self) -> Option<u64> {
+        let innermost = self.calls.last().filter(|_| self.excess == 0)?;
+        Some(innermost.inside).filter(|&code| code != 0)
+    }
+
+    /// The innermost frame that ends above `address`: some code of its function, and where it ends.
+    pub fn frame_around(&self, address: u64) -> Option<(u64, u64)> {
+        let mut inner_end = 0;
+        let found = self.calls.iter().rev().find(|entered| {
+            // One that ends below those further in was left by a jump.
+            let is_live = entered.frame_end > inner_end;
+            inner_end = inner_end.max(entered.frame_end);
+            is_live && entered.frame_end > address
+        })?;
+        (found.inside != 0).then_some((found.inside, found.frame_end))
+    }
+
     /// The context that the thread is in.
     pub fn context(&mut self, contexts: &mut Contexts) -> Context {
-        for &call in &self.calls[self.contexts.len()..] {
+        for entered in &self.calls[self.contexts.len()..] {
             let parent = self.contexts.last().copied().unwrap_or(START);
-            self.contexts.push(contexts.child(parent, call));
+            self.contexts.push(contexts.child(parent, entered.call));
         }
         self.contexts.last().copied().unwrap_or(START)
     }

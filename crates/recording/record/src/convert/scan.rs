@@ -8,7 +8,7 @@ use reweave_runtime::wire::{Event, Kind, flag};
 
 use super::Kept;
 use super::descriptors::Descriptors;
-use super::names::{Symbols, legal};
+use super::names::{Stack, Symbols, legal};
 use super::spins::{self, Spins};
 use super::thread_handles::ThreadHandles;
 use super::unseen::{self, Unseen, UnseenLinks};
@@ -68,6 +68,55 @@ pub struct FirstPass {
     freed_uses: FreedUses,
     /// Where what is kept of frames begins that end, by when they do.
     frame_ends: FxHashMap<u64, u64>,
+    shared_frames: SharedFrames,
+}
+
+/// Frames of functions that other threads access.
+#[derive(Debug, Default)]
+struct SharedFrames {
+    /// Whose frames are in which page.
+    owners: FxHashMap<u64, u32>,
+    /// By word: when that was, some code of the function, and where its frame ends.
+    found: FxHashMap<u64, Vec<(u64, u64, u64)>>,
+}
+
+impl SharedFrames {
+    /// How many words are kept.
+    const WORDS_MAX: usize = 1 << 16;
+
+    /// How many frames are kept that had a word, one after the other.
+    const FRAMES_MAX: usize = 16;
+
+    /// `thread` does `event` at `time`.
+    fn step(&mut self, threads: &FxHashMap<u32, Seen>, thread: u32, event: &Event, time: u64) {
+        let end = event.code;
+        if event.kind == Kind::Enter {
+            if end != 0 {
+                self.owners.insert((end - 1) / PAGE_BYTES, thread);
+            }
+            return;
+        }
+        if self.owners.is_empty() {
+            return;
+        }
+        let Some(access) = Access::new(event) else { return };
+        let Some(&owner) = self.owners.get(&(access.start / PAGE_BYTES)) else { return };
+        if owner == thread {
+            return;
+        }
+        let around = threads.get(&owner).and_then(|seen| seen.stack.frame_around(access.start));
+        let Some((code, end)) = around else { return };
+        for (word, ..) in access.words().take(Self::FRAMES_MAX) {
+            if self.found.len() >= Self::WORDS_MAX && !self.found.contains_key(&word) {
+                return;
+            }
+            let frames = self.found.entry(word).or_default();
+            let is_known = frames.iter().any(|&(.., known)| known == end);
+            if !is_known && frames.len() < Self::FRAMES_MAX {
+                frames.push((time, code, end));
+            }
+        }
+    }
 }
 
 /// Accesses to memory that was freed before.
@@ -137,6 +186,7 @@ struct Seen {
     is_forked: bool,
     last_fork: Option<u64>,
     last_write: Option<u64>,
+    stack: Stack,
 }
 
 impl FirstPass {
@@ -182,7 +232,11 @@ impl FirstPass {
             first_pass.note_object(&event);
             first_pass.descriptors.step(thread, &event);
             first_pass.thread_handles.step(thread, &event);
-            first_pass.note_thread(&mut threads, thread, &event, place);
+            // Functions of libraries read and write ranges for their callers.
+            let is_own_code = matches!(event.kind, Kind::Read | Kind::Write)
+                || event.kind.is_plain() && !symbols.is_of_system(event.code);
+            first_pass.note_thread(&mut threads, (thread, is_own_code), &event, place);
+            first_pass.shared_frames.step(&threads, thread, &event, sharing.time());
             place += 1;
         }
         first_pass.freed_uses.finish(first_pass.is_free);
@@ -257,12 +311,18 @@ impl FirstPass {
             let last = bytes.end - 1;
             for address in bytes {
                 let Some((name, offset)) = symbols.data(address) else { continue };
-                if let Some(asked) = names.iter().position(|asked| *asked == legal(&name)) {
-                    seen.insert(asked);
+                let whole = legal(&name);
+                let mut of_this =
+                    (0..).zip(names).filter(|(_, asked)| is_part(asked, &whole)).peekable();
+                let is_asked_for = of_this.peek().is_some();
+                let member = || symbols.member(address, 1).map(|name| legal(&name));
+                let own = is_asked_for.then(member).flatten().unwrap_or_default();
+                if let Some((at, _)) = of_this.find(|(_, asked)| is_part(&own, asked)) {
+                    seen.insert(at);
                     return true;
                 }
                 // A large variable that nobody asked for is not looked at byte by byte.
-                if symbols.data(last) == Some((name, offset + (last - address))) {
+                if !is_asked_for && symbols.data(last) == Some((name, offset + (last - address))) {
                     return false;
                 }
             }
@@ -276,7 +336,7 @@ impl FirstPass {
     fn note_thread(
         &mut self,
         threads: &mut FxHashMap<u32, Seen>,
-        thread: u32,
+        (thread, is_own_code): (u32, bool),
         event: &Event,
         place: u64,
     ) {
@@ -289,8 +349,13 @@ impl FirstPass {
         {
             self.late.insert(write, stored);
         }
+        if is_own_code {
+            seen.stack.pass(event.code);
+        }
         match event.kind {
             Kind::Write => seen.last_write = Some(place),
+            Kind::Enter => seen.stack.enter(event.address, event.code),
+            Kind::Leave => seen.stack.leave(),
             Kind::Fork => {
                 let child = threads.entry(event.address as u32).or_default();
                 child.last_fork = Some(place);
@@ -371,6 +436,16 @@ impl FirstPass {
         self.frame_ends.get(&end).map(|&start| (end, start))
     }
 
+    /// The frame of the function that `cell` was in when another thread than its own accessed it: some code of the
+    /// function, and where the frame ends.
+    pub fn shared_frame(&self, cell: Cell) -> Option<(u64, u64)> {
+        let lifetime = self.cells.lifetimes()[cell.lifetime as usize];
+        let frames = self.shared_frames.found.get(&(cell.begin / WORD_BYTES))?;
+        let is_in =
+            |&&(time, ..): &&(u64, u64, u64)| lifetime.start <= time && time <= lifetime.end;
+        frames.iter().find(is_in).map(|&(_, code, end)| (code, end))
+    }
+
     /// Whether a lock at `address` is asked for after it was destroyed.
     pub fn is_used_destroyed(&self, address: u64) -> bool {
         self.used_destroyed.contains(&address)
@@ -392,6 +467,12 @@ impl FirstPass {
             None => Ok(self.late.get(&place).copied()),
         }
     }
+}
+
+/// Whether `name` is that of `whole` or of a part of it.
+fn is_part(name: &str, whole: &str) -> bool {
+    let rest = name.strip_prefix(whole);
+    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[', '+']))
 }
 
 /// Whether one of `functions` is that by which C++ code allocates memory.
@@ -436,6 +517,20 @@ impl<S: Stream> Ahead<S> {
             }
         }
         Ok(None)
+    }
+
+    /// What `look` makes of the events of `thread` that are near and come next.
+    pub fn next_of_thread<T>(
+        &mut self,
+        thread: u32,
+        look: impl FnOnce(&mut dyn Iterator<Item = &Event>) -> T,
+    ) -> io::Result<T> {
+        while self.queue.len() < AHEAD_MAX {
+            let Some(event) = self.stream.next_event()? else { break };
+            self.queue.push_back(event);
+        }
+        let mut own = self.queue.iter().filter(|(of, _)| *of == thread).map(|(_, event)| event);
+        Ok(look(&mut own))
     }
 
     pub fn into_inner(self) -> S {

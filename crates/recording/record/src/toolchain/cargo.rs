@@ -343,13 +343,13 @@ impl Compiler {
 
 /// What makes rustc instrument code and bring no runtime of its own. Without the third option, reads
 /// of what is written right after, as in `count += 1`, would not be seen. The others keep what names
-/// code whatever the profile says: locks of the standard library are recognized by the whole names of
-/// functions, which tables of lines alone do not have.
+/// code and data whatever the profile says: locks of the standard library are recognized by the whole names of
+/// functions, which tables of lines alone do not have, and fields are called by the types of variables.
 const INSTRUMENTS: [&str; 6] = [
     "-Zsanitizer=thread",
     "-Zexternal-clangrt",
     "-Cllvm-args=-tsan-instrument-read-before-write=1",
-    "-Cdebuginfo=limited",
+    "-Cdebuginfo=full",
     "-Cstrip=none",
     "-Csplit-debuginfo=off",
 ];

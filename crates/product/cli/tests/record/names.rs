@@ -1,0 +1,207 @@
+//! What reports call data: as the program does, by debug information.
+//!
+//! Each program is recorded as both compilers build it, with and without optimisation, and all names in its headlines
+//! are compared with what the source says. Variables of functions are known by name only where functions keep frame
+//! pointers.
+
+use std::collections::BTreeSet;
+
+use expect_test::{Expect, expect};
+use serde_json::Value;
+
+use super::harness::{Workshop, compilers};
+
+/// How compilers are asked to build.
+const LEVELS: [&str; 2] = ["-O0", "-O2"];
+
+/// What the names of memory must not have that a programmer did not give a name.
+const MADE_UP: [&str; 9] = [
+    "block#",
+    "block@",
+    "lock#",
+    "memory#",
+    "frame#",
+    "condition#",
+    "libstdc++",
+    "std::thread",
+    "0x",
+];
+
+/// The names in the messages of all findings.
+fn headlines(folder: &Workshop) -> BTreeSet<String> {
+    let output = folder.reweave(&["check", "run.rwt", "--format", "json"]);
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let findings = report["findings"].as_array().unwrap();
+    let messages: Vec<&str> =
+        findings.iter().map(|finding| finding["message"].as_str().unwrap()).collect();
+    for message in &messages {
+        let made_up = MADE_UP.iter().find(|made_up| message.contains(**made_up));
+        assert_eq!(made_up, None, "{message}");
+        assert!(!has_offset(message), "{message}");
+    }
+    messages.iter().flat_map(|message| quoted(message)).collect()
+}
+
+/// Whether `text` has an offset in bytes in it: `+8`.
+fn has_offset(text: &str) -> bool {
+    text.match_indices('+')
+        .any(|(at, _)| text[at + 1..].starts_with(|next: char| next.is_ascii_digit()))
+}
+
+/// What stands in backquotes, without the operation.
+fn quoted(message: &str) -> Vec<String> {
+    let operand = |text: &str| match text.strip_suffix(')').and_then(|it| it.split_once('(')) {
+        Some((operation, operand))
+            if operation.bytes().all(|it| it.is_ascii_lowercase() || it == b'.') =>
+        {
+            operand.to_owned()
+        }
+        _ => text.to_owned(),
+    };
+    message.split('`').skip(1).step_by(2).map(operand).collect()
+}
+
+/// Builds and records the program in all ways with `levels`; the names must be `expected` in each.
+#[track_caller]
+fn check(name: &str, levels: &[&str], expected: Expect) {
+    let (stem, extension) = name.split_once('.').unwrap();
+    let folder = Workshop::with(&[name]);
+    let mut seen: Option<String> = None;
+    for compiler in compilers(extension) {
+        for level in levels {
+            folder.build(name, compiler, &[level]);
+            let mut names = BTreeSet::new();
+            // Which accesses meet depends on the schedule.
+            for seed in ["1", "2", "3"] {
+                let recorded = folder.record(&["--seed", seed], &[stem]);
+                assert_eq!(recorded.behaviour.code, Some(0), "{}", recorded.said);
+                names.append(&mut headlines(&folder));
+            }
+            let names: String = names.iter().map(|name| format!("{name}\n")).collect();
+            let first = seen.get_or_insert_with(|| names.clone());
+            assert_eq!(*first, names, "{compiler} {level}");
+        }
+    }
+    if let Some(names) = seen {
+        expected.assert_eq(&names);
+    }
+}
+
+#[test]
+fn members_elements_unions_and_bit_fields_of_c() {
+    check(
+        "named_cache.c",
+        &LEVELS,
+        expect![[r#"
+        cache.counts.writes
+        cache.entries[1].hits
+        cache.grid[1][2]
+        int[]#1[5]
+        item#1.ready/done
+        item#1.refs
+        item#1.value.large
+    "#]],
+    );
+}
+
+#[test]
+fn allocated_objects_and_their_locks() {
+    check(
+        "named_accounts.c",
+        &LEVELS,
+        expect![[r#"
+        account#1.lock
+        account#2.lock
+    "#]],
+    );
+}
+
+#[test]
+fn variables_of_functions() {
+    check(
+        "named_locals.c",
+        &["-O0"],
+        expect![[r#"
+        run().done
+        run().progress.jobs.failed
+    "#]],
+    );
+}
+
+#[test]
+fn a_pool_of_threads_and_a_class_with_a_base() {
+    let known = [
+        "Pool#1.submitted_",
+        "web::Counters#1.requests",
+        "web::Server#1.counters_.errors",
+        "web::Server#1.state_",
+    ];
+    let folder = Workshop::with(&["named_pool.cpp"]);
+    let mut names = BTreeSet::new();
+    for compiler in compilers("cpp") {
+        for level in LEVELS {
+            folder.build("named_pool.cpp", compiler, &[level]);
+            for seed in ["1", "2", "3", "4"] {
+                folder.record(&["--seed", seed], &["named_pool"]);
+                // Which of the jobs run beside each other depends on the schedule.
+                names.append(&mut headlines(&folder));
+            }
+        }
+    }
+    let unknown: Vec<&String> =
+        names.iter().filter(|name| !known.contains(&name.as_str())).collect();
+    assert!(unknown.is_empty(), "{unknown:?}");
+}
+
+#[test]
+fn what_containers_hold_and_closures_capture() {
+    check(
+        "named_containers.cpp",
+        &["-O0"],
+        expect![[r#"
+        Shape[]#1[2].center.x
+        Shape[]#1[2].corners[1].y
+        int[]#1[3]
+        main().total
+        node<int,Point>#1.second.x
+    "#]],
+    );
+}
+
+/// What a report says of the threads and the objects of its findings.
+#[track_caller]
+fn check_legend(name: &str, expected: Expect) {
+    let Some(compiler) = compilers(name.split_once('.').unwrap().1).first().copied() else {
+        return;
+    };
+    let folder = Workshop::with(&[name]);
+    folder.build(name, compiler, &["-O0"]);
+    folder.record(&[], &[name.split_once('.').unwrap().0]);
+    let output = folder.reweave(&["check", "run.rwt"]);
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let words = ["was started", "allocated", "local variable"];
+    let mut lines: Vec<&str> =
+        text.lines().filter(|line| words.iter().any(|word| line.contains(word))).collect();
+    lines.sort_unstable();
+    lines.dedup();
+    expected.assert_eq(&lines.join("\n"));
+}
+
+#[test]
+fn threads_are_known_by_who_started_them_and_objects_by_who_allocated_them() {
+    check_legend(
+        "named_accounts.c",
+        expect![[r#"
+              T1 was started at named_accounts.c:46 by main; T2 at named_accounts.c:47 by main
+              account#1 was allocated at named_accounts.c:13 by main; account#2 was allocated at named_accounts.c:13 by main"#]],
+    );
+    check_legend(
+        "named_containers.cpp",
+        expect![[r#"
+              Shape[]#1 was allocated at named_containers.cpp:17 by main
+              T1 was started at named_containers.cpp:33 by main; T2 at named_containers.cpp:33 by main
+              int[]#1 was allocated at named_containers.cpp:24 by main
+              node<int,Point>#1 was allocated at named_containers.cpp:23 by main
+              total is a local variable of main"#]],
+    );
+}

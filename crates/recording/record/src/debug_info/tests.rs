@@ -1,0 +1,146 @@
+//! Names of a small program, and that damage ends no question.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::process::Command;
+
+use object::ObjectSymbol;
+use reweave_base::Rng;
+
+use super::allocations::Answer;
+use super::*;
+
+const PROGRAM: &str = r#"
+#include <stdlib.h>
+#include <pthread.h>
+struct node { struct node *next; union { int small; double large; }; unsigned a : 3, b : 5; char text[3][4]; };
+typedef struct { pthread_mutex_t lock; struct node nodes[4]; struct { long reads, writes; } counts; } Table;
+Table table;
+static int *numbers;
+void *wrap(size_t size) { return malloc(size); }
+int main(void) {
+    struct node local = {0};
+    struct node *made = wrap(sizeof *made);
+    numbers = calloc(8, sizeof(int));
+    made->next = &local;
+    return made == 0;
+}
+"#;
+
+type Sections = BTreeMap<String, Vec<u8>>;
+
+/// The sections of the program, by name, and the addresses of its symbols; nothing without a compiler.
+fn program() -> Option<(Sections, BTreeMap<String, u64>)> {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("a.c"), PROGRAM).unwrap();
+    let words = ["-g", "-O0", "-gdwarf-5", "a.c", "-o", "a", "-pthread"];
+    let built = Command::new("cc").args(words).current_dir(folder.path()).status();
+    built.is_ok_and(|status| status.success()).then_some(())?;
+    let file = fs::read(folder.path().join("a")).unwrap();
+    let object = object::File::parse(&*file).unwrap();
+    let sections = object.sections().map(|section| {
+        (section.name().unwrap().to_owned(), section.data().unwrap_or_default().to_vec())
+    });
+    let symbols = object.symbols().map(|it| (it.name().unwrap().to_owned(), it.address()));
+    Some((sections.collect(), symbols.collect()))
+}
+
+fn debug_info(sections: &Sections) -> Option<DebugInfo> {
+    let section = |id: gimli::SectionId| -> Result<Slice, gimli::Error> {
+        let data = sections.get(id.name()).cloned().unwrap_or_default();
+        Ok(Slice::new(Arc::from(data), gimli::RunTimeEndian::Little))
+    };
+    DebugInfo::new(gimli::Dwarf::load(section).ok()?)
+}
+
+#[test]
+fn bytes_are_called_as_in_the_source() {
+    let Some((sections, symbols)) = program() else { return };
+    let info = debug_info(&sections).unwrap();
+    let table = info.variable_at(symbols["table"]).unwrap();
+    let start = info.size(table, 0).unwrap() - 16 - 4 * 32;
+    let cases = [
+        (start, 8, ".nodes[0].next"),
+        (start + 32 + 8, 4, ".nodes[1].small"),
+        (start + 32 + 8, 8, ".nodes[1].large"),
+        (start + 16, 1, ".nodes[0].a/b"),
+        (start + 17 + 4 + 2, 1, ".nodes[0].text[1][2]"),
+        (start + 4 * 32 + 8, 8, ".counts.writes"),
+        (start + 4 * 32, 16, ".counts"),
+        (start + 8, 16, ".nodes[0].large..text"),
+        (0, 4, ".lock"),
+        (start + 8 + 6, 1, ".nodes[0].large+6"),
+    ];
+    for (offset, size, expected) in cases {
+        assert_eq!(info.path(table, offset, size), expected, "{offset} {size}");
+    }
+    assert_eq!(info.object_path(table, 0), ".lock");
+}
+
+#[test]
+fn memory_is_called_by_what_its_allocation_is_for() {
+    let Some((sections, symbols)) = program() else { return };
+    let info = debug_info(&sections).unwrap();
+    let main = symbols["main"] + 8;
+    let name = |size, line| match info.answer(main, 0, size, (0, line)) {
+        Answer::Holds(content) => Some((content.name, content.is_array)),
+        Answer::Passes | Answer::Unknown => None,
+    };
+    assert_eq!(name(32, "struct node *made = wrap(sizeof *made);"), Some(("node".into(), false)));
+    assert_eq!(name(32, "numbers = calloc(8, sizeof(int));"), Some(("int".into(), true)));
+    assert_eq!(name(33, "numbers = calloc(8, sizeof(int));"), None);
+    assert_eq!(name(7, ""), None);
+    assert_eq!(info.answer(symbols["wrap"] + 8, 0, 40, (0, "malloc(size)")), Answer::Passes);
+}
+
+/// Asks all there is to ask.
+fn ask_all(info: &DebugInfo, symbols: &BTreeMap<String, u64>) {
+    for &address in symbols.values() {
+        if let Some(of) = info.variable_at(address) {
+            for offset in [0, 1, 40, 100, u64::MAX] {
+                for size in [1, 4, 8, 100, u64::MAX] {
+                    info.path(of, offset, size);
+                }
+                info.object_path(of, offset);
+            }
+        }
+        info.constructed(address + 8, 40);
+        info.function_label(address + 8);
+        for level in 0..info.depth_at(address + 8) {
+            info.answer(address + 8, level, 40, (12, "made = wrap(sizeof *made)"));
+        }
+        for place in [-1, -40, i64::MIN, i64::MAX] {
+            if let Some(local) = info.local(address + 8, place) {
+                info.path(local.of, local.offset, 4);
+            }
+        }
+    }
+}
+
+#[test]
+fn damaged_debug_information_ends_no_question() {
+    let Some((sections, symbols)) = program() else { return };
+    let mut symbols = symbols;
+    symbols.retain(|name, _| ["main", "wrap", "table", "numbers"].contains(&name.as_str()));
+    let mut random = Rng::new(1);
+    for round in 0..300_u32 {
+        let mut sections = sections.clone();
+        for name in [".debug_info", ".debug_abbrev", ".debug_str", ".debug_rnglists"] {
+            let Some(data) = sections.get_mut(name).filter(|data| !data.is_empty()) else {
+                continue;
+            };
+            let length = data.len();
+            if round % 3 == 0 {
+                data.truncate(random.below(length));
+            } else {
+                for _ in 0..1 + round % 5 {
+                    let at = random.below(length);
+                    data[at] = random.below(256) as u8;
+                }
+            }
+        }
+        if let Some(info) = debug_info(&sections) {
+            ask_all(&info, &symbols);
+        }
+    }
+}

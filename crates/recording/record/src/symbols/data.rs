@@ -1,0 +1,227 @@
+//! Names of data by its types: members of globals, allocated memory, variables of functions.
+
+
+use super::{ModuleId, Symbols};
+use crate::convert::{at_offset, of_cell};
+use crate::debug_info::allocations::{self, Answer};
+use crate::debug_info::{Die, Local};
+use crate::shorten;
+
+/// How many parts of a name are taken for those of a member.
+const DEPTH_MAX: usize = 16;
+
+/// How far into a variable a member is looked for by its name.
+const MEMBER_BYTES_MAX: u64 = 1 << 16;
+
+/// How some memory was allocated.
+#[derive(Clone, Copy, Debug)]
+pub struct Birth<'a> {
+    /// The call of the allocator, or code of the library that calls it.
+    pub code: u64,
+    /// Code that the function ran next which called the library, if that is known.
+    pub near: Option<u64>,
+    /// Where the memory was accessed first.
+    pub touched: &'a [u64],
+    /// The calls that led there, the innermost first.
+    pub calls: &'a [u64],
+    /// How many bytes it has.
+    pub size: u64,
+}
+
+/// What some memory holds.
+#[derive(Clone, Debug)]
+pub struct Content {
+    module: ModuleId,
+    of: Die,
+    name: String,
+    size: u64,
+    is_array: bool,
+}
+
+impl Content {
+    /// What the memory is called, without a number: `Item`, or `Item[]` for several.
+    #[must_use]
+    pub fn name(&self) -> String {
+        if self.is_array { format!("{}[]", self.name) } else { self.name.clone() }
+    }
+}
+
+impl Symbols {
+    /// Whether `code` is in a library of the system of which no lines are known.
+    pub fn is_of_system(&mut self, code: u64) -> bool {
+        let id = self.resolve(code);
+        self.resolved[id].is_of_system
+    }
+
+    /// What the trace calls the `size` bytes at `address`, if they are of a global variable.
+    pub fn member(&mut self, address: u64, size: u64) -> Option<String> {
+        let (name, offset) = self.data(address)?;
+        Some(match self.typed(address, offset) {
+            Some((module, of)) => {
+                let debug_info = self.modules[module].debug_info()?;
+                name + &debug_info.path(of, offset, size)
+            }
+            None => of_cell(&name, offset, size),
+        })
+    }
+
+    /// Where the member of a global variable is that the trace calls `name`.
+    pub fn address_of_member(&mut self, name: &str) -> Option<u64> {
+        let ends = name.rmatch_indices(['.', '[', '+']).map(|(end, _)| end);
+        let (base, start) = ends.take(DEPTH_MAX).find_map(|end| {
+            let base = &name[..end];
+            Some((base, self.address_of(base)?))
+        })?;
+        let whole = self.data(start)?.0;
+        for address in start..start.saturating_add(MEMBER_BYTES_MAX) {
+            let (own, _) = self.data(address).filter(|(own, _)| *own == whole)?;
+            let member = self.member(address, 1)?;
+            let path = member.strip_prefix(&own)?;
+            if *path == name[base.len()..] {
+                return Some(address);
+            }
+        }
+        None
+    }
+
+    /// What the trace calls a lock or the like at `address`, if it is in a global variable.
+    pub fn object(&mut self, address: u64) -> Option<String> {
+        let (name, offset) = self.data(address)?;
+        Some(match self.typed(address, offset) {
+            Some((module, of)) => {
+                let debug_info = self.modules[module].debug_info()?;
+                name + &debug_info.object_path(of, offset)
+            }
+            None => at_offset(&name, offset),
+        })
+    }
+
+    /// The type of the global variable that begins `offset` bytes before `address`.
+    fn typed(&mut self, address: u64, offset: u64) -> Option<(ModuleId, Die)> {
+        let (segment, shown) = self.maps.get(&self.selected)?.find(address)?;
+        let id = segment.module?;
+        let bias = self.modules[id].bias(&shown)?;
+        let start = address.wrapping_sub(bias).wrapping_sub(offset);
+        Some((id, self.modules[id].debug_info()?.variable_at(start)?))
+    }
+
+    /// The module that has the code at `code`, and where in its file the call before that is.
+    fn probe(&self, code: u64) -> Option<(ModuleId, u64)> {
+        let call = code.wrapping_sub(1);
+        let (segment, shown) = self.maps.get(&self.selected)?.find(call)?;
+        let id = segment.module?;
+        Some((id, call.wrapping_sub(self.modules[id].bias(&shown)?)))
+    }
+
+    /// What memory holds that was allocated so, as far as its allocation tells.
+    pub fn content(&mut self, birth: &Birth<'_>) -> Option<Content> {
+        if birth.size == 0 {
+            return None;
+        }
+        let first = birth.touched.iter().copied().chain(birth.near);
+        for code in first {
+            let Some((id, probe)) = self.probe(code) else { continue };
+            let Some(debug_info) = self.modules[id].debug_info() else { continue };
+            if let Some(content) = debug_info.constructed(probe, birth.size) {
+                return Some(Content::new(id, content));
+            }
+        }
+        let codes =
+            std::iter::once(birth.code).chain(birth.near).chain(birth.calls.iter().copied());
+        let mut answer = Answer::Passes;
+        let mut module = None;
+        for code in codes {
+            let Some((id, probe)) = self.probe(code) else { continue };
+            module = Some(id);
+            answer = self.answer_at(id, code, probe, birth.size);
+            if answer != Answer::Passes {
+                break;
+            }
+        }
+        match answer {
+            Answer::Holds(content) => Some(Content::new(module?, content)),
+            Answer::Passes | Answer::Unknown => None,
+        }
+    }
+
+    /// What the functions at `code` say of memory of `size` bytes that they allocate.
+    fn answer_at(&mut self, id: ModuleId, code: u64, probe: u64, size: u64) -> Answer {
+        let frames = self.frames(code).to_vec();
+        let depth = match self.modules[id].debug_info() {
+            Some(debug_info) => debug_info.depth_at(probe),
+            None => 0,
+        };
+        for level in 0..depth {
+            let frame = frames.get(level).filter(|_| frames.len() == depth);
+            let line = frame.and_then(|frame| frame.line).unwrap_or(0);
+            let file = frame.and_then(|frame| frame.file.clone());
+            let text = file.and_then(|file| self.source_line(&file, line)).unwrap_or_default();
+            let Some(debug_info) = self.modules[id].debug_info() else { break };
+            let answer = debug_info.answer(probe, level, size, (u64::from(line), &text));
+            if answer != Answer::Passes {
+                return answer;
+            }
+        }
+        Answer::Passes
+    }
+
+    /// What is behind the name of memory with this content, `offset` bytes into it: what the `size` bytes there are
+    /// called, or a lock if there is no size.
+    pub fn content_path(&mut self, content: &Content, offset: u64, size: Option<u64>) -> String {
+        let Some(debug_info) = self.modules[content.module].debug_info() else {
+            return String::new();
+        };
+        let path = |offset| match size {
+            Some(size) => debug_info.path(content.of, offset, size),
+            None => debug_info.object_path(content.of, offset),
+        };
+        if !content.is_array {
+            return path(offset);
+        }
+        let (index, rest) = (offset / content.size, offset % content.size);
+        let end = rest.saturating_add(size.unwrap_or(0));
+        if end > content.size {
+            return format!("[{index}..{}]", index + end.div_ceil(content.size));
+        }
+        format!("[{index}]{}", path(rest))
+    }
+
+    /// The function that has the code at `code`, shortened, and what in its frame, which ends at `end`, is at `address`:
+    /// the name of a variable, with what is behind it for `size` bytes, or for a lock if there is no size.
+    pub fn local(
+        &mut self,
+        code: u64,
+        end: u64,
+        (address, size): (u64, Option<u64>),
+    ) -> Option<(String, Option<String>)> {
+        let (id, probe) = self.probe(code)?;
+        let label = self.modules[id].debug_info().and_then(|it| it.function_label(probe));
+        let function = match label {
+            Some(label) => label,
+            None => shorten::without_arguments(&self.frames(code).last()?.function),
+        };
+        let found = self.modules[id].debug_info().and_then(|debug_info| {
+            let below = i64::try_from(end.checked_sub(address)?).ok()?;
+            let Local { name, of, offset } = debug_info.local(probe, -below)?;
+            let path = match size {
+                Some(size) => debug_info.path(of, offset, size),
+                None => debug_info.object_path(of, offset),
+            };
+            Some(name + &path)
+        });
+        Some((function, found))
+    }
+
+    /// The text of a line of a source file, as far as it is here.
+    fn source_line(&mut self, file: &str, line: u32) -> Option<String> {
+        let lines = self.sources.lines(file)?;
+        lines.get((line as usize).checked_sub(1)?).cloned()
+    }
+}
+
+impl Content {
+    fn new(module: ModuleId, content: allocations::Content) -> Self {
+        let allocations::Content { of, name, size, is_array } = content;
+        Self { module, of, name, size, is_array }
+    }
+}
