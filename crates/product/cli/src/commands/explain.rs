@@ -132,8 +132,7 @@ impl Found {
         let examined = Examined::new(path, trace, outcome);
         let (folder, is_full) = (input::current_folder(), printing.full);
         let (folder, width) = (folder.as_deref(), printing.width());
-        let examined =
-            Examined { confirmations, sources, folder, width, is_full, ..examined };
+        let examined = Examined { confirmations, sources, folder, width, is_full, ..examined };
         // The other formats are those of reports: this one has a single finding.
         let only = Outcome { findings: vec![reported.clone()], ..outcome.clone() };
         let alone = Examined { outcome: &only, ..examined };

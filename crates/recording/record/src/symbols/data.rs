@@ -1,6 +1,5 @@
 //! Names of data by its types: members of globals, allocated memory, variables of functions.
 
-
 use super::{ModuleId, Symbols};
 use crate::convert::{at_offset, of_cell};
 use crate::debug_info::allocations::{self, Answer};
