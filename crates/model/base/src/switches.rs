@@ -106,7 +106,7 @@ mod tests {
     fn no_step_comes_before_what_it_depends_on_and_no_owner_changes_its_order() {
         let mut rng = crate::Rng::new(1);
         for _ in 0..200 {
-            let owners: Vec<usize> = (0..20).map(|_| rng.below(4) as usize).collect();
+            let owners: Vec<usize> = (0..20).map(|_| rng.below(4)).collect();
             let before: Vec<Vec<usize>> =
                 (0..20).map(|step| (0..step).filter(|_| rng.below(12) == 0).collect()).collect();
             let order = with_few_switches(&owners, &before);

@@ -3,10 +3,10 @@
 //! Only what goes to a terminal is changed, so that reports in files and pipes are the same everywhere.
 //! Commands to type stay in one line, to be copied as a whole.
 
-use std::collections::HashMap;
 use std::io::{self, IsTerminal as _, Write};
 use std::path::{Path, PathBuf};
 
+use reweave_base::FxHashMap;
 use reweave_report::Place;
 
 /// Turns links off (`never`) or on (`always`); otherwise terminals get them that are known to show them.
@@ -68,7 +68,7 @@ pub struct Fitting<'a, W: Write> {
 impl<'a, W: Write> Fitting<'a, W> {
     /// Lines for standard output, if it is a terminal, with links to what `find_file` finds.
     pub fn new(out: W, find_file: FindFile<'a>) -> Self {
-        let links = shows_links().then(|| Links { find_file, files: HashMap::new() });
+        let links = shows_links().then(|| Links { find_file, files: FxHashMap::default() });
         Self { out, width: width(), links, line: Vec::new(), is_command: false }
     }
 
@@ -158,7 +158,7 @@ fn wrapped(line: &str, width: usize) -> String {
 /// Makes links of places in the code.
 struct Links<'a> {
     find_file: FindFile<'a>,
-    files: HashMap<String, Option<PathBuf>>,
+    files: FxHashMap<String, Option<PathBuf>>,
 }
 
 impl Links<'_> {
@@ -231,7 +231,7 @@ mod tests {
     fn fitted(text: &str, width: usize) -> String {
         let mut out = Vec::new();
         let find_file = |name: &str| (name == "a.c").then(|| PathBuf::from("/srv/my src/a.c"));
-        let links = Some(Links { find_file: &find_file, files: HashMap::new() });
+        let links = Some(Links { find_file: &find_file, files: FxHashMap::default() });
         let (width, line) = (Some(width), Vec::new());
         let mut fitting = Fitting { out: &mut out, width, links, line, is_command: false };
         fitting.write_all(text.as_bytes()).unwrap();

@@ -193,13 +193,14 @@ impl Place {
         let output = typed(self.command("sh"), line);
         let code = output.status.code();
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
-        match () {
-            () if line.contains("reweave confirm ") => assert_eq!(code, Some(66), "{line}: {said}"),
-            () if line.contains("reweave explain ") => assert_eq!(code, Some(0), "{line}: {said}"),
-            () if line.contains("reweave record ") => {
-                assert!(said.contains(" → "), "{line}: {said}")
-            }
-            () => assert!(matches!(code, Some(0 | 66)), "{line}: {said}"),
+        if line.contains("reweave confirm ") {
+            assert_eq!(code, Some(66), "{line}: {said}");
+        } else if line.contains("reweave explain ") {
+            assert_eq!(code, Some(0), "{line}: {said}");
+        } else if line.contains("reweave record ") {
+            assert!(said.contains(" → "), "{line}: {said}");
+        } else {
+            assert!(matches!(code, Some(0 | 66)), "{line}: {said}");
         }
         output
     }
