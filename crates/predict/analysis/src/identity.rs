@@ -31,7 +31,7 @@ use std::cell::OnceCell;
 use reweave_base::FxHashMap;
 use reweave_trace::views::Mode;
 use reweave_trace::{
-    Calls, EventId, Frame, NameKind, ObjectId, ObjectOp, Op, Place, SiteId, Trace,
+    Calls, EventId, Frame, NameKind, ObjectId, ObjectOp, Op, Place, SiteId, ThreadOp, Trace,
 };
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -84,7 +84,7 @@ impl<'t> Identities<'t> {
             text.extend(["\n", state.modality.as_str(), "\n", &state.predicate]);
             return Fingerprint::hashed(&text);
         }
-        let (events, is_final) = sides(finding);
+        let (events, is_final) = self.sides(finding);
         let side = |&event: &EventId| {
             format!("{}\t{}", self.operand(event, Reach::Traces).text, self.place(event).text)
         };
@@ -105,7 +105,7 @@ impl<'t> Identities<'t> {
             return Vec::new();
         }
         let mut marks = Marks { kind: finding.kind, all: Vec::new() };
-        let (events, _) = sides(finding);
+        let (events, _) = self.sides(finding);
         let places: Vec<Option<String>> =
             events.iter().map(|&event| self.location(event, reach)).collect();
         // In another program the same names and lines are something else.
@@ -149,6 +149,23 @@ impl<'t> Identities<'t> {
             }
         }
         marks.all
+    }
+
+    /// The events at fault that say what a finding is and where; and whether it is about what a variable holds in
+    /// the end.
+    fn sides(&self, finding: &Finding) -> (Vec<EventId>, bool) {
+        let Some(detail) = finding.detail.nondeterminism() else {
+            let (events, kind) = (&finding.events, finding.kind);
+            let is_leak = kind == Kind::Misuse
+                && matches!(self.trace.event(events[0]).op, Op::Thread(ThreadOp::Fork, _));
+            // What a thread did last that nobody joined says nothing of the fault.
+            return (events[..if is_leak { 1 } else { events.len() }].to_vec(), false);
+        };
+        // Whatever the read can see.
+        match detail.read {
+            Some(read) => (vec![read], false),
+            None => (detail.writer.into_iter().collect(), true),
+        }
     }
 
     /// What `finding` is about.
@@ -358,19 +375,6 @@ const fn has_sides(kind: Kind) -> bool {
         | Kind::Misuse
         | Kind::Nondeterminism => true,
         Kind::Failure | Kind::Stuck | Kind::Deadlock | Kind::Atomicity | Kind::Predicate => false,
-    }
-}
-
-/// The events at fault that say what a finding is and where; and whether it is about what a variable holds in the
-/// end.
-fn sides(finding: &Finding) -> (Vec<EventId>, bool) {
-    match finding.detail.nondeterminism() {
-        None => (finding.events.clone(), false),
-        // Whatever the read can see.
-        Some(detail) => match detail.read {
-            Some(read) => (vec![read], false),
-            None => (detail.writer.into_iter().collect(), true),
-        },
     }
 }
 
