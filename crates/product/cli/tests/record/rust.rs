@@ -263,20 +263,25 @@ fn fields_elements_and_variants_have_the_names_of_the_source() {
     let check = text(&project.reweave(&["check", "named.rwt"]).stdout);
     let words = ["at the same time", "was started", "allocated", "holding"];
     let is_about_names = |line: &&str| words.iter().any(|word| line.contains(word));
-    let lines: Vec<&str> = check.lines().filter(is_about_names).collect();
+    // How many events come before depends on the standard library.
+    let without_number = |line: &str| match line.trim_start().split_once(", T") {
+        Some((number, rest)) if number.starts_with("event ") => format!("  T{rest}"),
+        _ => line.trim_start().to_owned(),
+    };
+    let lines: Vec<String> = check.lines().filter(is_about_names).map(without_number).collect();
     expect![[r#"
           `w(named::STATS.0.bytes[2])` at src/bin/named.rs:39 and `r(named::STATS.0.bytes[2])` at src/bin/named.rs:39 can happen at the same time
-            event 25, T1: w(named::STATS.0.bytes[2]) at src/bin/named.rs:39 in named::work, holding no lock
-            event 41, T2: r(named::STATS.0.bytes[2]) at src/bin/named.rs:39 in named::work, holding no lock
+            T1: w(named::STATS.0.bytes[2]) at src/bin/named.rs:39 in named::work, holding no lock
+            T2: r(named::STATS.0.bytes[2]) at src/bin/named.rs:39 in named::work, holding no lock
           T1 was started at src/bin/named.rs:57 by main; T2 at src/bin/named.rs:57 by main
           `w(Arc<Server>#1.state.Busy.job)` at src/bin/named.rs:41 and `r(Arc<Server>#1.state.Busy.job)` at src/bin/named.rs:41 can happen at the same time
-            event 27, T1: w(Arc<Server>#1.state.Busy.job) at src/bin/named.rs:41 in named::work, holding no lock
-            event 43, T2: r(Arc<Server>#1.state.Busy.job) at src/bin/named.rs:41 in named::work, holding no lock
+            T1: w(Arc<Server>#1.state.Busy.job) at src/bin/named.rs:41 in named::work, holding no lock
+            T2: r(Arc<Server>#1.state.Busy.job) at src/bin/named.rs:41 in named::work, holding no lock
           T1 was started at src/bin/named.rs:57 by main; T2 at src/bin/named.rs:57 by main
           Arc<Server>#1 was allocated at src/bin/named.rs:48 by main
           `w(Arc<Server>#1.state.Busy.tries.1)` at src/bin/named.rs:42 and `r(Arc<Server>#1.state.Busy.tries.1)` at src/bin/named.rs:42 can happen at the same time
-            event 29, T1: w(Arc<Server>#1.state.Busy.tries.1) at src/bin/named.rs:42 in named::work, holding no lock
-            event 45, T2: r(Arc<Server>#1.state.Busy.tries.1) at src/bin/named.rs:42 in named::work, holding no lock
+            T1: w(Arc<Server>#1.state.Busy.tries.1) at src/bin/named.rs:42 in named::work, holding no lock
+            T2: r(Arc<Server>#1.state.Busy.tries.1) at src/bin/named.rs:42 in named::work, holding no lock
           T1 was started at src/bin/named.rs:57 by main; T2 at src/bin/named.rs:57 by main
           Arc<Server>#1 was allocated at src/bin/named.rs:48 by main"#]].assert_eq(&lines.join("\n"));
 }
@@ -308,7 +313,8 @@ fn nothing_is_found_in_a_program_without_faults() {
             let locks = names(&trace, &["acq", "racq"]);
             assert!(locks.iter().any(|lock| lock == "sound::GIVEN_BACK"), "{locks:?}");
             let variables = names(&trace, &["r", "w", "ar", "aw", "arw"]);
-            assert!(locks.iter().all(|lock| !variables.contains(lock)), "{locks:?}");
+            let both: Vec<_> = locks.iter().filter(|lock| variables.contains(lock)).collect();
+            assert!(both.is_empty(), "{both:?}");
         }
     }
 }

@@ -474,7 +474,7 @@ impl Pass<'_> {
         let lock = match self.objects.locks.used_at(address) {
             Some(lock) => lock,
             None => {
-                let name = self.object_name(address);
+                let name = self.object_name(address, "lock");
                 let names = &mut self.sink.names().locks;
                 self.objects.locks.first_used(address, names, name).0
             }
@@ -489,7 +489,7 @@ impl Pass<'_> {
         if let Some(condition) = self.objects.conditions.used_at(address) {
             return condition;
         }
-        let name = self.object_name(address);
+        let name = self.object_name(address, "condition");
         let names = &mut self.sink.names().conditions;
         self.objects.conditions.first_used(address, names, name).0
     }
@@ -498,7 +498,7 @@ impl Pass<'_> {
         if let Some(barrier) = self.objects.barriers.used_at(address) {
             return barrier;
         }
-        let name = self.object_name(address);
+        let name = self.object_name(address, "barrier");
         let names = &mut self.sink.names().barriers;
         let (barrier, parties) = self.objects.barriers.first_used(address, names, name);
         let parties = parties.and_then(|parties| u32::try_from(parties).ok());
@@ -513,7 +513,7 @@ impl Pass<'_> {
         if let Some(semaphore) = self.objects.semaphores.used_at(address) {
             return semaphore;
         }
-        let name = self.object_name(address);
+        let name = self.object_name(address, "semaphore");
         let names = &mut self.sink.names().semaphores;
         let (semaphore, start) = self.objects.semaphores.first_used(address, names, name);
         if let Some(start) = start.and_then(|start| u32::try_from(start).ok()) {
@@ -561,7 +561,7 @@ impl Pass<'_> {
                 let name = format!("{word}({})", self.library(code));
                 self.numbered(name)
             }
-            (None, true) => match self.object_name(address) {
+            (None, true) => match self.object_name(address, "address") {
                 Some(name) => format!("{word}({name})"),
                 None => self.numbered(word.to_owned()),
             },

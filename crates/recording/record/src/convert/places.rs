@@ -187,12 +187,16 @@ impl Pass<'_> {
         }
     }
 
-    /// What a lock or the like is called that is at `address`, if it has a name.
-    pub fn object_name(&mut self, address: u64) -> Option<String> {
+    /// What a lock or the like, a `word`, is called that is at `address`, if it has a name.
+    pub fn object_name(&mut self, address: u64, word: &str) -> Option<String> {
         if let Some(block) = self.memory.blocks.holding(address) {
             if self.memory.births.noted.contains_key(&block.time) {
                 let named = self.block_name(block.time);
-                return Some(self.in_block(&named, address - block.base, None));
+                return Some(match &named.content {
+                    Some(_) => self.in_block(&named, address - block.base, None),
+                    // What is known of the place is what it holds. The bytes there have the name of their offset.
+                    None => format!("{}.{word}", named.name),
+                });
             }
         } else if let Some(name) = self.symbols.object(address) {
             return Some(lock_name(&name));
