@@ -107,15 +107,7 @@ pub fn run(
             unshown: Unshown::default(),
             limited: false,
         };
-        let stage = tracing::info_span!("analyse", analysis = info.name).entered();
-        let mut coverage = analysis.run(&subject, settings, &mut collector);
-        drop(stage);
-        for (counter, count) in &coverage.counters {
-            tracing::debug!("{}: {counter} {count}", info.name);
-        }
-        if coverage.truncated == Some(Truncation::Cancelled) && watch.is_out_of_time() {
-            coverage.truncated = Some(Truncation::Time);
-        }
+        let mut coverage = coverage(*analysis, &subject, settings, &mut collector);
         if let Some(reason) = collector.unanswered(is_not_instrumented) {
             coverage.truncated = coverage.truncated.or(Some(reason));
         }
@@ -142,6 +134,26 @@ pub fn run(
     show_with_few_switches(&subject, &mut outcome.findings);
     outcome.assumed = without_assumed.map(|without| without.libraries).unwrap_or_default();
     outcome
+}
+
+/// Runs `analysis`; what it covered.
+fn coverage(
+    analysis: &dyn Analysis,
+    subject: &Subject<'_>,
+    settings: &Settings,
+    collector: &mut Collector<'_, '_>,
+) -> Coverage {
+    let name = analysis.info().name;
+    let stage = tracing::info_span!("analyse", analysis = name).entered();
+    let mut coverage = analysis.run(subject, settings, collector);
+    drop(stage);
+    for (counter, count) in &coverage.counters {
+        tracing::debug!("{name}: {counter} {count}");
+    }
+    if coverage.truncated == Some(Truncation::Cancelled) && collector.watch.is_out_of_time() {
+        coverage.truncated = Some(Truncation::Time);
+    }
+    coverage
 }
 
 /// Whether there is anything to say of the analysis `info`, be it that it found nothing.
