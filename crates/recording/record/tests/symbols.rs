@@ -147,7 +147,8 @@ fn inlined_functions_are_named_with_their_lines() {
                 inner (main.c:7)
                 middle (main.c:10)
                 outer (main.c:15)
-                main (main.c:21)"#]],
+                main (main.c:21)
+                source#ba817634"#]],
         );
     }
 }
@@ -266,9 +267,10 @@ fn cpp_names_are_readable() {
         "work",
         &["library"],
         expect![[r#"
-        main.cpp:7
-        bank::Teller<int>::work (main.cpp:7)
-        main (main.cpp:19)"#]],
+            main.cpp:7
+            bank::Teller<int>::work (main.cpp:7)
+            main (main.cpp:19)
+            source#35ecc1c3"#]],
     );
     assert_eq!(run.symbols.frames(run.code("work"))[0].function, "bank::Teller<int>::work");
     let frames = run.symbols.frames(run.code("closure"));
