@@ -448,17 +448,17 @@ fn a_new_life_is_another_name() {
         &[&life[..], &life, &destroyed, &destroyed].concat(),
         expect![[r#"
             main|alloc(block@a.c:3#1)|a.c:3
-            main|req(block@a.c:3#1+16)|a.c:3
-            main|acq(block@a.c:3#1+16)|a.c:3
+            main|req(block@a.c:3#1.lock)|a.c:3
+            main|acq(block@a.c:3#1.lock)|a.c:3
             main|w(block@a.c:3#1+8)|a.c:7
-            main|rel(block@a.c:3#1+16)|a.c:3
+            main|rel(block@a.c:3#1.lock)|a.c:3
             T1|w(block@a.c:3#1+8)|a.c:7
             main|free(block@a.c:3#1)|a.c:3
             main|alloc(block@a.c:3#2)|a.c:3
-            main|req(block@a.c:3#2+16)|a.c:3
-            main|acq(block@a.c:3#2+16)|a.c:3
+            main|req(block@a.c:3#2.lock)|a.c:3
+            main|acq(block@a.c:3#2.lock)|a.c:3
             main|w(block@a.c:3#2+8)|a.c:7
-            main|rel(block@a.c:3#2+16)|a.c:3
+            main|rel(block@a.c:3#2.lock)|a.c:3
             T1|w(block@a.c:3#2+8)|a.c:7
             main|free(block@a.c:3#2)|a.c:3
             main|req(m)|a.c:9
