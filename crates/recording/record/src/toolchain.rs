@@ -462,6 +462,8 @@ impl Call<'_> {
         let mut arguments = Vec::new();
         if jobs.compiles {
             arguments.extend(self.for_compiling(runtime));
+            // Names need the types of libraries too, which clang takes to be described elsewhere.
+            arguments.push("-fstandalone-debug".into());
             if self.instruments() {
                 arguments.extend(CLANG_INSTRUMENTS.map(OsString::from));
             }

@@ -51,6 +51,9 @@ struct Found {
     is_exact: bool,
 }
 
+/// The size of a member whose type is only declared, until its neighbours are known.
+const UNKNOWN_SIZE: u64 = 0;
+
 /// Members of the C++ library that say nothing where there is only what they hold.
 const SILENT: [&str; 7] =
     ["_M_payload", "_M_storage", "_M_impl", "_M_value", "_M_b", "_M_elems", "_M_head_impl"];
@@ -387,6 +390,7 @@ impl DebugInfo {
             }
             false
         });
+        record.bound_unknown_sizes();
         let holds_raw = ["__aligned_buffer<", "__aligned_membuf<", "aligned_storage<"];
         if record.is_library
             && holds_raw.iter().any(|name| record.name.starts_with(name))
@@ -406,10 +410,11 @@ impl DebugInfo {
         let number =
             |at| entry.attr_value(at).and_then(|value: AttributeValue<_>| value.udata_value());
         let offset = number(dw::DW_AT_data_member_location).unwrap_or(0);
-        let mut size = self.size(of, 0)?;
-        if size == 0 || self.is_empty(of) {
+        let known_size = self.size(of, 0);
+        if known_size == Some(0) || self.is_empty(of) {
             return None;
         }
+        let mut size = known_size.unwrap_or(UNKNOWN_SIZE);
         let (mut offset, bits) = (offset, number(dw::DW_AT_bit_size));
         if let Some(bits) = bits {
             let first = match number(dw::DW_AT_data_bit_offset) {
@@ -534,6 +539,16 @@ impl DebugInfo {
 }
 
 impl Record {
+    /// What is only declared ends where the next member begins: clang leaves out definitions that others have.
+    fn bound_unknown_sizes(&mut self) {
+        for at in 0..self.members.len() {
+            let Member { offset, size: UNKNOWN_SIZE, .. } = self.members[at] else { continue };
+            let offsets = self.members.iter().map(|member| member.offset);
+            let next = offsets.filter(|&next| next > offset).min().unwrap_or(self.size);
+            self.members[at].size = next.saturating_sub(offset);
+        }
+    }
+
     fn is_holder(&self) -> bool {
         HOLDERS.iter().any(|holder| self.name.starts_with(holder))
     }

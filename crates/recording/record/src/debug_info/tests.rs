@@ -31,10 +31,15 @@ type Sections = BTreeMap<String, Vec<u8>>;
 
 /// The sections of the program, by name, and the addresses of its symbols; nothing without a compiler.
 fn program() -> Option<(Sections, BTreeMap<String, u64>)> {
+    built("a.c", PROGRAM, "cc")
+}
+
+/// The same of what `compiler` makes of `source`, in the file `name`.
+fn built(name: &str, source: &str, compiler: &str) -> Option<(Sections, BTreeMap<String, u64>)> {
     let folder = tempfile::tempdir().unwrap();
-    fs::write(folder.path().join("a.c"), PROGRAM).unwrap();
-    let words = ["-g", "-O0", "-gdwarf-5", "a.c", "-o", "a", "-pthread"];
-    let built = Command::new("cc").args(words).current_dir(folder.path()).status();
+    fs::write(folder.path().join(name), source).unwrap();
+    let words = ["-g", "-O0", "-gdwarf-5", name, "-o", "a", "-pthread"];
+    let built = Command::new(compiler).args(words).current_dir(folder.path()).status();
     built.is_ok_and(|status| status.success()).then_some(())?;
     let file = fs::read(folder.path().join("a")).unwrap();
     let object = object::File::parse(&*file).unwrap();
@@ -51,6 +56,22 @@ fn debug_info(sections: &Sections) -> Option<DebugInfo> {
         Ok(Slice::new(Arc::from(data), gimli::RunTimeEndian::Little))
     };
     DebugInfo::new(gimli::Dwarf::load(section).ok()?)
+}
+
+/// A class that is only declared in the debug information, as clang leaves those of libraries.
+#[test]
+fn a_member_of_unknown_type_has_its_name() {
+    let source = "#include <condition_variable>\n#include <mutex>\n\
+        struct Queue { long size; std::condition_variable ready; std::mutex lock; int last; };\n\
+        Queue queue;\nint main() { return queue.last; }\n";
+    for compiler in ["g++", "clang++"] {
+        let Some((sections, symbols)) = built("a.cpp", source, compiler) else { continue };
+        let info = debug_info(&sections).unwrap();
+        let queue = info.variable_at(symbols["queue"]).unwrap();
+        assert_eq!(info.object_path(queue, 8), ".ready", "{compiler}");
+        assert_eq!(info.object_path(queue, 56), ".lock", "{compiler}");
+        assert_eq!(info.path(queue, 96, 4), ".last", "{compiler}");
+    }
 }
 
 #[test]
