@@ -159,6 +159,7 @@ impl Place {
         assert!(longest.is_none_or(|rows| rows <= 40), "{program}: a schedule is too long to read");
         self.follow(&example.options);
         for finding in report["findings"].as_array().unwrap() {
+            has_names_of_the_source(finding["message"].as_str().unwrap());
             if example.is_observed {
                 assert_eq!(finding["guarantee"], "observed");
                 continue;
@@ -230,6 +231,16 @@ impl Place {
         }
         self.follow(&example.options);
     }
+}
+
+/// Nothing in a headline is called by an offset, an address or a number.
+#[track_caller]
+fn has_names_of_the_source(message: &str) {
+    let words = ["block#", "block@", "memory#", "lock#", "condition#", "semaphore#", "0x"];
+    assert!(!words.iter().any(|word| message.contains(word)), "{message}");
+    let offsets = message.split('+').skip(1);
+    let is_offset = |rest: &str| rest.starts_with(|letter: char| letter.is_ascii_digit());
+    assert!(!offsets.into_iter().any(is_offset), "{message}");
 }
 
 /// How many events each table of a report shows.
