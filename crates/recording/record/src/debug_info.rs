@@ -58,14 +58,28 @@ struct Code {
     entry: usize,
 }
 
+/// Where a variable begins, or the piece of it that begins so many bytes into it.
+#[derive(Clone, Copy, Debug)]
+struct Place {
+    address: u64,
+    within: Option<u64>,
+}
+
+/// What begins at an address: a variable of this type, or the piece of it that begins so many bytes into it.
+#[derive(Clone, Copy, Debug)]
+pub struct Variable {
+    pub of: Die,
+    pub within: Option<u64>,
+}
+
 /// Where things are in a unit.
 #[derive(Debug, Default)]
 struct Index {
     /// Of functions, types and name spaces: the entry around each.
     parents: FxHashMap<usize, usize>,
     code: Vec<Code>,
-    /// The addresses of its variables.
-    variables: Vec<(u64, usize)>,
+    /// Where its variables are, and their entries.
+    variables: Vec<(Place, usize)>,
     /// Its types that have definitions.
     types: Vec<usize>,
 }
@@ -87,7 +101,7 @@ pub struct DebugInfo {
     /// Which unit has the code at an address.
     ranges: OnceCell<Vec<(Range<u64>, u32)>>,
     /// The variables of the units that were looked through, by address.
-    variables: RefCell<(usize, FxHashMap<u64, Die>)>,
+    variables: RefCell<(usize, FxHashMap<u64, (Die, Option<u64>)>)>,
     records: RefCell<FxHashMap<Die, Option<Rc<paths::Record>>>>,
     /// How many entries may still be read for the question that is being answered.
     fuel: Cell<u32>,
@@ -261,8 +275,8 @@ impl DebugInfo {
             entries.read_attributes(abbreviation.attributes(), &mut entry.attrs).ok()?;
             match tag {
                 dw::DW_TAG_variable => {
-                    let address = self.address(at, &entry);
-                    index.variables.extend(address.map(|address| (address, offset)));
+                    let places = self.places(at, &entry);
+                    index.variables.extend(places.into_iter().map(|place| (place, offset)));
                     continue;
                 }
                 dw::DW_TAG_subprogram | dw::DW_TAG_inlined_subroutine => {
@@ -281,23 +295,34 @@ impl DebugInfo {
         Some(())
     }
 
-    /// The address of a variable that has one.
-    fn address(&self, unit: u32, entry: &Entry) -> Option<u64> {
-        let mut operations = entry.attr_value(dw::DW_AT_location)?.exprloc_value()?;
-        let unit = self.unit(unit)?;
-        let first = gimli::Operation::parse(&mut operations.0, unit.encoding()).ok()?;
-        if !gimli::Reader::is_empty(&operations.0) {
-            return None;
+    /// Where a variable is that has an address: compilers place the members of some by themselves.
+    fn places(&self, unit: u32, entry: &Entry) -> Vec<Place> {
+        let mut places = Vec::new();
+        let location = entry.attr_value(dw::DW_AT_location);
+        let Some(mut operations) = location.and_then(|it| it.exprloc_value()) else {
+            return places;
+        };
+        let Some(unit) = self.unit(unit) else { return places };
+        let (mut address, mut within) = (None, 0_u64);
+        while !gimli::Reader::is_empty(&operations.0) {
+            use gimli::Operation::{Address, AddressIndex, Piece};
+            match gimli::Operation::parse(&mut operations.0, unit.encoding()) {
+                Ok(Address { address: at }) => address = Some(at),
+                Ok(AddressIndex { index }) => address = self.dwarf.address(unit, index).ok(),
+                Ok(Piece { size_in_bits, bit_offset: None }) => {
+                    let place = |address| Place { address, within: Some(within) };
+                    places.extend(address.take().map(place));
+                    within = within.saturating_add(size_in_bits / 8);
+                }
+                _ => return Vec::new(),
+            }
         }
-        match first {
-            gimli::Operation::Address { address } => Some(address),
-            gimli::Operation::AddressIndex { index } => self.dwarf.address(unit, index).ok(),
-            _ => None,
-        }
+        places.extend(address.map(|address| Place { address, within: None }));
+        places
     }
 
-    /// The type of the variable that begins at `address`.
-    pub fn variable_at(&self, address: u64) -> Option<Die> {
+    /// What begins at `address`: a variable, or a piece of one.
+    pub fn variable_at(&self, address: u64) -> Option<Variable> {
         self.ask(|| {
             let mut variables = self.variables.borrow_mut();
             let (seen, known) = &mut *variables;
@@ -305,11 +330,12 @@ impl DebugInfo {
                 let unit = *seen as u32;
                 *seen += 1;
                 let found = self.index(unit).map_or(&[][..], |index| &index.variables);
-                for &(address, offset) in found {
-                    known.entry(address).or_insert(Die { unit, offset });
+                for &(place, offset) in found {
+                    known.entry(place.address).or_insert((Die { unit, offset }, place.within));
                 }
             }
-            self.type_of(*known.get(&address)?)
+            let &(variable, within) = known.get(&address)?;
+            Some(Variable { of: self.type_of(variable)?, within })
         })
     }
 

@@ -426,6 +426,8 @@ impl Call<'_> {
         let mut words = vec!["-g".into(), "-idirafter".into(), runtime.include().into()];
         if self.instruments() {
             words.extend(["-isystem".into(), runtime.cxx_include().into()]);
+            // Variables of functions have names and ends only where it is known which frame they are in.
+            words.push("-fno-omit-frame-pointer".into());
         }
         words
     }

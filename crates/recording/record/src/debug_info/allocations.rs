@@ -8,7 +8,7 @@
 
 use gimli::constants as dw;
 
-use super::{DebugInfo, Die};
+use super::{DebugInfo, Die, Place};
 use crate::shorten;
 
 /// What memory holds.
@@ -257,7 +257,8 @@ impl DebugInfo {
     /// What the global variables of `unit` that are called `name` point to.
     fn globals_named(&self, unit: u32, name: &str) -> Vec<Die> {
         let variables = self.index(unit).map_or(&[][..], |index| &index.variables);
-        let target = |&(_, offset): &(u64, usize)| {
+        let target = |&(place, offset): &(Place, usize)| {
+            place.within.is_none().then_some(())?;
             let variable = Die { unit, offset };
             (self.name(variable)? == name).then_some(())?;
             self.target(self.type_of(variable)?)

@@ -36,9 +36,19 @@ fn program() -> Option<(Sections, BTreeMap<String, u64>)> {
 
 /// The same of what `compiler` makes of `source`, in the file `name`.
 fn built(name: &str, source: &str, compiler: &str) -> Option<(Sections, BTreeMap<String, u64>)> {
+    built_with(name, source, compiler, "-O0")
+}
+
+/// The same, at `level` of optimisation.
+fn built_with(
+    name: &str,
+    source: &str,
+    compiler: &str,
+    level: &str,
+) -> Option<(Sections, BTreeMap<String, u64>)> {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join(name), source).unwrap();
-    let words = ["-g", "-O0", "-gdwarf-5", name, "-o", "a", "-pthread"];
+    let words = ["-g", level, "-gdwarf-5", name, "-o", "a", "-pthread"];
     let built = Command::new(compiler).args(words).current_dir(folder.path()).status();
     built.is_ok_and(|status| status.success()).then_some(())?;
     let file = fs::read(folder.path().join("a")).unwrap();
@@ -67,18 +77,39 @@ fn a_member_of_unknown_type_has_its_name() {
     for compiler in ["g++", "clang++"] {
         let Some((sections, symbols)) = built("a.cpp", source, compiler) else { continue };
         let info = debug_info(&sections).unwrap();
-        let queue = info.variable_at(symbols["queue"]).unwrap();
+        let queue = info.variable_at(symbols["queue"]).unwrap().of;
         assert_eq!(info.object_path(queue, 8), ".ready", "{compiler}");
         assert_eq!(info.object_path(queue, 56), ".lock", "{compiler}");
         assert_eq!(info.path(queue, 96, 4), ".last", "{compiler}");
     }
 }
 
+/// Clang gives each member of a static struct a place of its own where nobody has the address of the whole.
+#[test]
+fn members_that_are_placed_by_themselves_are_known() {
+    let source = "struct totals { long orders; struct { long grams; int pallets; } weight; };\n\
+        static struct totals totals;\n\
+        int main(int count, char **words) { totals.orders += count; totals.weight.pallets += **words;\n\
+            totals.weight.grams += count; return totals.orders + totals.weight.grams > totals.weight.pallets; }\n";
+    let Some((sections, symbols)) = built_with("a.c", source, "clang", "-O2") else { return };
+    let info = debug_info(&sections).unwrap();
+    let pieces = symbols.iter().filter(|(name, _)| name.starts_with("totals."));
+    let names = pieces.filter_map(|(_, &address)| {
+        let Variable { of, within } = info.variable_at(address)?;
+        Some(info.path(of, within?, 4))
+    });
+    let names: Vec<String> = names.collect();
+    assert!(
+        names.is_empty() || names == [".orders", ".weight.grams", ".weight.pallets"],
+        "{names:?}"
+    );
+}
+
 #[test]
 fn bytes_are_called_as_in_the_source() {
     let Some((sections, symbols)) = program() else { return };
     let info = debug_info(&sections).unwrap();
-    let table = info.variable_at(symbols["table"]).unwrap();
+    let table = info.variable_at(symbols["table"]).unwrap().of;
     let start = info.size(table, 0).unwrap() - 16 - 4 * 32;
     let cases = [
         (start, 8, ".nodes[0].next"),
@@ -117,7 +148,7 @@ fn memory_is_called_by_what_its_allocation_is_for() {
 /// Asks all there is to ask.
 fn ask_all(info: &DebugInfo, symbols: &BTreeMap<String, u64>) {
     for &address in symbols.values() {
-        if let Some(of) = info.variable_at(address) {
+        if let Some(Variable { of, .. }) = info.variable_at(address) {
             for offset in [0, 1, 40, 100, u64::MAX] {
                 for size in [1, 4, 8, 100, u64::MAX] {
                     info.path(of, offset, size);

@@ -3,7 +3,7 @@
 use super::{ModuleId, Symbols};
 use crate::convert::{at_offset, of_cell};
 use crate::debug_info::allocations::{self, Answer};
-use crate::debug_info::{Die, Local};
+use crate::debug_info::{Die, Local, Variable};
 use crate::shorten;
 
 /// How many parts of a name are taken for those of a member.
@@ -45,6 +45,14 @@ impl Content {
     }
 }
 
+/// Where some memory is in a global variable.
+struct Global {
+    name: String,
+    /// The type, if that is known.
+    of: Option<(ModuleId, Die)>,
+    offset: u64,
+}
+
 impl Symbols {
     /// Whether `code` is in a library of the system of which no lines are known.
     pub fn is_of_system(&mut self, code: u64) -> bool {
@@ -54,12 +62,9 @@ impl Symbols {
 
     /// What the trace calls the `size` bytes at `address`, if they are of a global variable.
     pub fn member(&mut self, address: u64, size: u64) -> Option<String> {
-        let (name, offset) = self.data(address)?;
-        Some(match self.typed(address, offset) {
-            Some((module, of)) => {
-                let debug_info = self.modules[module].debug_info()?;
-                name + &debug_info.path(of, offset, size)
-            }
+        let Global { name, of, offset } = self.global(address)?;
+        Some(match of {
+            Some((module, of)) => name + &self.modules[module].debug_info()?.path(of, offset, size),
             None => of_cell(&name, offset, size),
         })
     }
@@ -85,22 +90,43 @@ impl Symbols {
 
     /// What the trace calls a lock or the like at `address`, if it is in a global variable.
     pub fn object(&mut self, address: u64) -> Option<String> {
-        let (name, offset) = self.data(address)?;
-        Some(match self.typed(address, offset) {
+        let Global { name, of, offset } = self.global(address)?;
+        Some(match of {
             Some((module, of)) => {
-                let debug_info = self.modules[module].debug_info()?;
-                name + &debug_info.object_path(of, offset)
+                name + &self.modules[module].debug_info()?.object_path(of, offset)
             }
             None => at_offset(&name, offset),
         })
     }
 
-    /// The type of the global variable that begins `offset` bytes before `address`.
-    fn typed(&mut self, address: u64, offset: u64) -> Option<(ModuleId, Die)> {
-        let (segment, shown) = self.maps.get(&self.selected)?.find(address)?;
+    /// The global variable at `address`.
+    fn global(&mut self, address: u64) -> Option<Global> {
+        let (name, offset) = self.data(address)?;
+        let whole = |name: &str| {
+            let own = name.split('@').next().unwrap_or(name);
+            let number = own
+                .rfind('.')
+                .filter(|&at| own[at + 1..].bytes().all(|byte| byte.is_ascii_digit()));
+            own[..number.unwrap_or(own.len())].to_owned()
+        };
+        Some(match self.variable(address.wrapping_sub(offset)) {
+            // The symbol is that of a piece.
+            Some((module, Variable { of, within: Some(within) })) => {
+                let offset = within.saturating_add(offset);
+                Global { name: whole(&name), of: Some((module, of)), offset }
+            }
+            Some((module, Variable { of, within: None })) => {
+                Global { name, of: Some((module, of)), offset }
+            }
+            None => Global { name, of: None, offset },
+        })
+    }
+
+    /// The global variable, or piece of one, that begins at `start`, and its module.
+    fn variable(&mut self, start: u64) -> Option<(ModuleId, Variable)> {
+        let (segment, shown) = self.maps.get(&self.selected)?.find(start)?;
         let id = segment.module?;
-        let bias = self.modules[id].bias(&shown)?;
-        let start = address.wrapping_sub(bias).wrapping_sub(offset);
+        let start = start.wrapping_sub(self.modules[id].bias(&shown)?);
         Some((id, self.modules[id].debug_info()?.variable_at(start)?))
     }
 

@@ -9,6 +9,8 @@
 //! element. A node of a tree has a colour and links to its parent and children. A *header* without an element holds
 //! the root as its parent, the first node as its left child and the last as its right one.
 //!
+//! A hash table asks the library how many buckets it needs, and that notes in the table up to when these will do.
+//!
 //! Trees are balanced as Cormen, Leiserson and Rivest do it (Introduction to Algorithms, chapter 13).
 
 #![allow(non_snake_case, reason = "programs know these functions by their names")]
@@ -375,6 +377,40 @@ super::interceptors! { complete
     ) -> Node {
         Accessor::caller().erase(node, header);
         node
+    }
+}
+
+/// Up to how many elements a hash table keeps its buckets, which its policy of growing remembers. Static programs keep
+/// the library's functions.
+#[cfg(not(reweave_static))]
+pub mod dynamic {
+    use super::*;
+
+    /// Where a policy has that number.
+    const NEXT_RESIZE: u64 = 8;
+
+    /// How many buckets there should be, if others than there are.
+    #[repr(C)]
+    pub struct Rehash {
+        is_needed: u64,
+        buckets: u64,
+    }
+
+    crate::interceptors::interceptors! {
+        fn _ZNKSt8__detail20_Prime_rehash_policy11_M_next_bktEm(policy: u64, count: u64) -> u64 {
+            Accessor::caller().log(Kind::Write, 3, policy + NEXT_RESIZE);
+            real(policy, count)
+        }
+        fn _ZNKSt8__detail20_Prime_rehash_policy14_M_need_rehashEmmm(
+            policy: u64, buckets: u64, elements: u64, added: u64,
+        ) -> Rehash {
+            let accessor = Accessor::caller();
+            let elements_max = accessor.get(policy, NEXT_RESIZE);
+            if elements.saturating_add(added) >= elements_max {
+                accessor.log(Kind::Write, 3, policy + NEXT_RESIZE);
+            }
+            real(policy, buckets, elements, added)
+        }
     }
 }
 
