@@ -289,6 +289,8 @@ impl FirstPass {
             return;
         }
         match released {
+            // The allocator does not know what a pool gets back.
+            Some(_) if event.extra.is_some() => _ = freed.remove(&event.address),
             Some(time) => _ = freed.insert(event.address, time),
             // What was cached when its thread ended may look as if it were still free.
             None if event.flags & flag::MISUSE != 0 => {

@@ -18,7 +18,7 @@
 //! program goes on as it did. One access of another kind and the word is no lock: its accesses stay
 //! what they are, which orders them as observed. A word that was always free when it was asked for
 //! may belong to code that does not wait but goes another way. Such an acquire is a try, and in no
-//! deadlock, unless the same code was seen to wait or the function is known to.
+//! deadlock, unless the same code was seen to wait for the same change of a word or the function is known to.
 //!
 //! The slow paths of `parking_lot` sleep in queues of their own. What they do there between an
 //! attempt and its end is left out with it.
@@ -58,8 +58,8 @@ pub enum Meaning {
 #[derive(Debug, Default)]
 pub struct Recognized {
     words: FxHashSet<u64>,
-    /// The code addresses of acquires that wait if the lock is taken.
-    waits: FxHashSet<u64>,
+    /// Acquires that wait if the lock is taken.
+    waits: FxHashSet<Taking>,
     /// Words that a thread found taken, in code that may remember that.
     tried: FxHashSet<u64>,
 }
@@ -68,6 +68,22 @@ impl Recognized {
     /// The locks that a thread found taken, in code that may remember that.
     pub fn tried(&self) -> impl Iterator<Item = u64> {
         self.words.intersection(&self.tried).copied()
+    }
+}
+
+/// How a lock is acquired: the code address, and what the word is before and after. The same code may wait for a
+/// token of one semaphore, and take one of two of another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct Taking {
+    code: u64,
+    free: u64,
+    taken: u64,
+}
+
+impl Taking {
+    /// Whether others can have what is left: a count that stays above zero.
+    const fn leaves_tokens(self) -> bool {
+        self.taken > 0 && self.taken == self.free.wrapping_sub(1)
     }
 }
 
@@ -153,7 +169,7 @@ pub struct WordLocks {
     /// The return addresses of the functions that each thread is in, the innermost last.
     stacks: FxHashMap<u32, Vec<u64>>,
     functions: FxHashMap<u64, Function>,
-    waits: FxHashSet<u64>,
+    waits: FxHashSet<Taking>,
     tried: FxHashSet<u64>,
     recognized: Option<Recognized>,
 }
@@ -427,7 +443,13 @@ impl WordLocks {
         word.free.get_or_insert(seen);
         let Some(stored) = stored else {
             word.is_rejected |= !is_free;
-            self.doing.entry(thread).or_insert(Doing::Looking(event.address));
+            let looking = Doing::Looking(event.address);
+            if event.kind == Kind::AtomicFailed {
+                // It was about to change what it had seen before, so it did not wait for the word to be free.
+                self.doing.insert(thread, looking);
+            } else {
+                self.doing.entry(thread).or_insert(looking);
+            }
             return Meaning::Inner;
         };
         let acquires = is_free && !word.is_free(stored);
@@ -438,12 +460,14 @@ impl WordLocks {
         (word.holder, word.stored) = (Some(thread), stored);
         let waited = matches!(self.doing.remove(&thread), Some(Doing::Waiting(_)));
         let is_known_to_wait = matches!(function, Function::Waits | Function::ParkingMutex);
-        let place = self.own_code(symbols, thread, event.code);
+        let (free, taken) = (seen, stored);
+        let taking = Taking { code: self.own_code(symbols, thread, event.code), free, taken };
+        let waited = waited && !taking.leaves_tokens();
         if waited {
-            self.waits.insert(place);
+            self.waits.insert(taking);
         }
         let known = self.recognized.as_ref().map(|recognized| &recognized.waits);
-        let was_seen_to = known.is_some_and(|waits| waits.contains(&place));
+        let was_seen_to = known.is_some_and(|waits| waits.contains(&taking));
         Meaning::Acquire { waits: waited || is_known_to_wait || was_seen_to }
     }
 

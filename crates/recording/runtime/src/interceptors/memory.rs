@@ -134,7 +134,7 @@ pub unsafe fn learn_freed_mark() {
 }
 
 /// Logs that the memory at `block` is about to be freed: `length` bytes, where that is known.
-unsafe fn freed(entry: &Entry, block: usize, length: Option<usize>) {
+pub unsafe fn freed(entry: &Entry, block: usize, length: Option<usize>) {
     let mark = FREED_MARK.load(Ordering::Relaxed);
     let is_again = mark != 0 && length.is_none() && second_word(block) == mark;
     let misuse = if is_again { flag::MISUSE } else { 0 };

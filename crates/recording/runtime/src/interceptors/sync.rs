@@ -554,10 +554,9 @@ pub mod guard {
             let entry = enter_or!(c_int::from(claim(guard)));
             let is_free = state(guard).load(Ordering::Relaxed) == 0;
             let mine = if is_free { claim(guard) } else { entry.blocking(|| claim(guard)) };
-            if !mine {
-                let operands = Operands { order: order::ACQUIRE, ..Operands::default() };
-                entry.log_with(Kind::AtomicLoad, guard as u64, operands);
-            }
+            // Who initialises comes after those who failed to.
+            let operands = Operands { order: order::ACQUIRE, ..Operands::default() };
+            entry.log_with(Kind::AtomicLoad, guard as u64, operands);
             c_int::from(mine)
         }
         fn __cxa_guard_release(guard: usize) -> () {
@@ -568,7 +567,13 @@ pub mod guard {
             done(guard).store(1, Ordering::Release);
             leave(guard);
         }
-        fn __cxa_guard_abort(guard: usize) -> () { leave(guard); }
+        fn __cxa_guard_abort(guard: usize) -> () {
+            if let Some(entry) = log::enter(thread::caller()) {
+                let operands = Operands { order: order::RELEASE, value: Some(0), ..Operands::default() };
+                entry.log_with(Kind::AtomicStore, guard as u64, operands);
+            }
+            leave(guard);
+        }
     }
 }
 
