@@ -573,9 +573,15 @@ impl<'a> Order<'a> {
 
     /// Does the rest of the last group of `thread`, or none of it, if the order ends within it.
     fn finish(&mut self, thread: ThreadId, target: &Target) -> Result<(), PlanError> {
-        let Some(group) = self.open[thread] else { return Ok(()) };
+        let Some(mut group) = self.open[thread] else { return Ok(()) };
         let rest = self.rest(thread, group);
         let Some(&next) = rest.first() else { return Ok(()) };
+        // What has no origin happens with what is around it.
+        let is_own =
+            |event: EventId| self.thread_of(event) == thread && self.origin(event).is_none();
+        while self.events.get(group.last + 1).is_some_and(|&event| is_own(event)) {
+            group.last += 1;
+        }
         let others =
             || self.events[group.last + 1..].iter().filter(|&&it| self.thread_of(it) != thread);
         let passes = |event: EventId| others().all(|&other| commute(self.trace, event, other));
@@ -583,6 +589,12 @@ impl<'a> Order<'a> {
             let waits = may_wait(self.trace.event(event).op);
             !target.ahead.contains(&event) && !waits && passes(event)
         });
+        // Who began to wait on a condition waits until the plan has it go on.
+        let begins = rest.iter().take_while(|&&event| !is_end_of_wait(self.trace.event(event).op));
+        let is_wait = begins.clone().count() < rest.len();
+        let begins_to_wait = is_wait
+            && begins.into_iter().all(|&event| !target.ahead.contains(&event) && passes(event));
+        let may_happen = may_happen || begins_to_wait;
         if may_happen {
             return Ok(());
         }
@@ -660,12 +672,12 @@ const fn footprint(op: Op) -> Footprint {
         ) => Footprint::Condition(condition),
         // Whoever was woken no longer waits from the notify on, whenever it goes on.
         Op::Condition(ConditionOp::Wake, _) => Footprint::Own,
+        // For all but the thread that is begun or awaited.
+        Op::Thread(..) => Footprint::Own,
         Op::Fence(_) | Op::Lock(LockOp::Request | LockOp::RequestExclusive, _) | Op::Marker(_) => {
             Footprint::Own
         }
-        Op::Thread(..) | Op::Barrier(..) | Op::Semaphore(..) | Op::Object(..) => {
-            Footprint::Anything
-        }
+        Op::Barrier(..) | Op::Semaphore(..) | Op::Object(..) => Footprint::Anything,
     }
 }
 
@@ -690,6 +702,10 @@ fn footprints(trace: &Trace, event: EventId) -> [Footprint; 2] {
 
 /// Whether `left` and `right`, of different threads, may change places. No if in doubt.
 fn commute(trace: &Trace, left: EventId, right: EventId) -> bool {
+    let begins_or_awaits = |event: EventId, other: EventId| matches!(trace.event(event).op, Op::Thread(_, thread) if thread == trace.event(other).thread);
+    if begins_or_awaits(left, right) || begins_or_awaits(right, left) {
+        return false;
+    }
     let rights = footprints(trace, right);
     let mut lefts = footprints(trace, left).into_iter();
     lefts.all(|left| rights.into_iter().all(|right| are_apart(left, right)))
@@ -708,6 +724,11 @@ fn are_apart(left: Footprint, right: Footprint) -> bool {
             Footprint::Own | Footprint::Var { .. } | Footprint::Lock(_) | Footprint::Condition(_),
         ) => true,
     }
+}
+
+/// Whether a thread goes on with `op` that waited on a condition.
+const fn is_end_of_wait(op: Op) -> bool {
+    matches!(op, Op::Condition(ConditionOp::Wake | ConditionOp::Timeout, _))
 }
 
 /// Whether a thread that comes to `op` may have to wait there for others.

@@ -130,6 +130,38 @@ fn who_spins_until_it_has_the_lock_asks_for_it() {
     );
 }
 
+/// The code that waits for the only token of one semaphore takes one of two tokens of another.
+#[test]
+fn who_takes_one_of_two_tokens_waits_for_nobody() {
+    let take = |name: &str, seen: u64| {
+        let word = atomic(Kind::AtomicUpdate, LOCK, order::ACQUIRE, seen, Some(seen - 1));
+        Event { address: global(name), ..word }
+    };
+    let give = |name: &str, left: u64| {
+        let word = atomic(Kind::AtomicUpdate, UNLOCK, order::RELEASE, left, Some(left + 1));
+        Event { address: global(name), ..word }
+    };
+    let looks = Event { address: global("ready"), ..look(0) };
+    let sections = [
+        (1, take("ready", 1)),
+        (2, looks),
+        (1, give("ready", 0)),
+        (2, take("ready", 1)),
+        (2, give("ready", 0)),
+    ];
+    let two = |thread| [(thread, take("m", 2)), (thread, give("m", 1))];
+    let trace = converted(&run(&[&sections[..], &two(1), &two(2)].concat())).0;
+    let names = trace.names();
+    let asked: Vec<&str> = trace
+        .events()
+        .filter_map(|(_, event)| match event.op {
+            Op::Lock(LockOp::Request, lock) => Some(names.locks.name(lock)),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(asked, ["ready", "ready"]);
+}
+
 #[test]
 fn setting_up_a_lock_while_it_is_used_stays_a_conflict() {
     check(

@@ -315,6 +315,20 @@ pub unsafe fn ended(thread: *mut Thread) {
     }
 }
 
+/// The thread of the current step goes on from a wait though nobody notified it. If it only comes back to wait once
+/// more, again and again, the program went another way than the plan.
+pub unsafe fn went_on_unnotified() {
+    const TIMES_MAX: u32 = 100;
+    static LAST_STEP: AtomicU32 = AtomicU32::new(u32::MAX);
+    static TIMES: AtomicU32 = AtomicU32::new(0);
+    let step = STEP.load(Ordering::Relaxed);
+    if LAST_STEP.swap(step, Ordering::Relaxed) != step {
+        TIMES.store(0, Ordering::Relaxed);
+    } else if TIMES.fetch_add(1, Ordering::Relaxed) == TIMES_MAX {
+        stalled();
+    }
+}
+
 /// Nothing moved for too long.
 pub unsafe fn stalled() {
     let Some(plan) = plan() else { return };

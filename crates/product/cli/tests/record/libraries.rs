@@ -203,6 +203,21 @@ fn what_the_cpp_library_writes_unseen_hides_no_race() {
     }
 }
 
+#[test]
+fn blocks_of_pools_and_variables_whose_constructors_throw_have_no_races() {
+    for (compiler, level) in compilers("cpp").into_iter().zip(["-O0", "-O2"]) {
+        let folder = Workshop::with(&["pools.cpp", "thrown.cpp"]);
+        for (name, printed) in [("pools", "1 1\n"), ("thrown", "2\n")] {
+            folder.build(&format!("{name}.cpp"), compiler, &[level, "-std=gnu++17"]);
+            for (mode, seed) in [("serial", "1"), ("serial", "2"), ("serial", "3"), ("free", "1")] {
+                let recorded = folder.record(&["--mode", mode, "--seed", seed], &[name]);
+                assert_eq!(recorded.behaviour.printed, printed, "{compiler} {mode} {seed}");
+                assert_eq!(folder.findings(), NONE, "{compiler} {level} {name} {mode} {seed}");
+            }
+        }
+    }
+}
+
 /// What the C++ library does in functions of its own, and whether a static program that does so without a lock is seen.
 const CXX_USES: [(&str, bool); 8] = [
     ("spliced", true),

@@ -52,3 +52,13 @@ fn threads_that_can_wait_for_ever_are_found_and_led_there() {
         }
     }
 }
+
+#[test]
+fn a_thread_that_was_notified_need_not_go_on() {
+    let Some(folder) = Workshop::built("notified.c") else { return };
+    folder.record(&[], &["notified"]).must_be_whole();
+    assert_eq!(folder.findings(), ["race"]);
+    let confirmed = folder.reweave(&["confirm", "run.rwt", "R1", "--", "./notified"]);
+    let said = String::from_utf8_lossy(&confirmed.stdout).into_owned();
+    assert!(said.contains("confirmed: 1 of 1"), "{said}");
+}

@@ -40,9 +40,14 @@ pub unsafe fn wait(entry: &Entry, condition: usize, mutex: usize) -> c_int {
     (*thread).waits_on.store(0, Ordering::Release);
     if (*thread).is_notified.swap(0, Ordering::AcqRel) == 0 {
         // The plan had this one woken, and not whom the notification went to.
+        let mut is_found = false;
         visit_waiters(condition as u64, |waiter| {
-            (*waiter).is_notified.swap(0, Ordering::AcqRel) != 0
+            is_found = (*waiter).is_notified.swap(0, Ordering::AcqRel) != 0;
+            is_found
         });
+        if !is_found {
+            replay::went_on_unnotified();
+        }
     }
     if sync::pthread_mutex_trylock::real(mutex) == BUSY {
         (*thread).waits_for = mutex as u64;

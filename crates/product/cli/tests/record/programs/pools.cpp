@@ -1,18 +1,65 @@
-#include <memory_resource>
-#include <list>
-#include <thread>
-#include <mutex>
+// Pools of memory that two threads share: a block is given again only after it was given back.
+#include <cstddef>
 #include <cstdio>
-template <class Pool> long run() {
-    Pool pool; std::mutex m, pm; long *box[40] = {}; long s = 0;
-    std::thread a([&] { for (int i = 0; i < 40; i++) { size_t n = i % 10 ? 40 : 1 << 23; long *p; { std::lock_guard<std::mutex> q(pm); p = (long *)pool.allocate(n); } *p = i; std::lock_guard<std::mutex> g(m); box[i] = p; } });
-    std::thread b([&] { for (int i = 0; i < 40; i++) { size_t n = i % 10 ? 40 : 1 << 23; long *p; { std::lock_guard<std::mutex> g(m); p = box[i]; box[i] = nullptr; } if (p) { s += *p; std::lock_guard<std::mutex> q(pm); pool.deallocate(p, n); } } });
-    a.join(); b.join();
-    for (int i = 0; i < 40; i++) if (box[i]) pool.deallocate(box[i], i % 10 ? 40 : 1 << 23);
-    std::pmr::list<int> l(&pool); std::mutex lm;
-    std::thread c([&] { for (int i = 0; i < 20; i++) { std::lock_guard<std::mutex> g(lm); l.push_back(i); } });
-    std::thread d([&] { for (int i = 0; i < 20; i++) { std::lock_guard<std::mutex> g(lm); if (!l.empty()) l.pop_front(); } });
-    c.join(); d.join();
-    return s >= 0;
+#include <list>
+#include <memory_resource>
+#include <mutex>
+#include <thread>
+
+// Some are larger than what a pool keeps.
+static std::size_t size_of(int i) { return i % 10 ? 40 : 1 << 23; }
+
+template <class Pool> static long run() {
+    constexpr int count = 40;
+    Pool pool;
+    std::mutex boxes, pools, lists;
+    long *box[count] = {};
+    long sum = 0;
+    std::thread gives([&] {
+        for (int i = 0; i < count; i++) {
+            std::unique_lock<std::mutex> pooling(pools);
+            long *block = static_cast<long *>(pool.allocate(size_of(i)));
+            pooling.unlock();
+            *block = i;
+            std::lock_guard<std::mutex> boxing(boxes);
+            box[i] = block;
+        }
+    });
+    std::thread takes([&] {
+        for (int i = 0; i < count; i++) {
+            std::unique_lock<std::mutex> boxing(boxes);
+            long *block = box[i];
+            box[i] = nullptr;
+            boxing.unlock();
+            if (!block) continue;
+            sum += *block;
+            std::lock_guard<std::mutex> pooling(pools);
+            pool.deallocate(block, size_of(i));
+        }
+    });
+    gives.join();
+    takes.join();
+    for (int i = 0; i < count; i++)
+        if (box[i]) pool.deallocate(box[i], size_of(i));
+    std::pmr::list<int> list(&pool);
+    std::thread pushes([&] {
+        for (int i = 0; i < 20; i++) {
+            std::lock_guard<std::mutex> guard(lists);
+            list.push_back(i);
+        }
+    });
+    std::thread pops([&] {
+        for (int i = 0; i < 20; i++) {
+            std::lock_guard<std::mutex> guard(lists);
+            if (!list.empty()) list.pop_front();
+        }
+    });
+    pushes.join();
+    pops.join();
+    return sum >= 0;
 }
-int main() { printf("%ld %ld\n", run<std::pmr::unsynchronized_pool_resource>(), run<std::pmr::synchronized_pool_resource>()); }
+
+int main() {
+    std::printf("%ld %ld\n", run<std::pmr::unsynchronized_pool_resource>(),
+                run<std::pmr::synchronized_pool_resource>());
+}
