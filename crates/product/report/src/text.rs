@@ -14,6 +14,7 @@ use crate::finding::{
 use crate::left_out::{accounts, counters};
 use crate::legend::Legend;
 use crate::places::{ALL_PLACES_MAX, PLACES_MAX, Places, listed_note, traces_note};
+use crate::related::related;
 use crate::rerun::record_line;
 use crate::schedule::{Extent, Row, Table};
 use crate::shown::{LINE_MAX, clipped, shown, wrapped};
@@ -308,7 +309,13 @@ fn write_sites(
     state: &mut ReportState<'_>,
 ) -> io::Result<()> {
     let Examined { trace, sources, .. } = *examined;
-    let sites: Vec<Site<'_>> = finding.events.iter().map(|&id| Site::new(trace, id)).collect();
+    // Who waits for ever is half of a lost wake-up; the other half is the notify that nobody waits for.
+    let related = if finding.kind == Kind::Stuck { related(trace, finding) } else { Vec::new() };
+    let notes = std::iter::repeat_n("", finding.events.len());
+    let notes = notes.chain(related.iter().map(|it| &*it.what));
+    let events: Vec<EventId> =
+        finding.events.iter().copied().chain(related.iter().map(|it| it.event)).collect();
+    let sites: Vec<Site<'_>> = events.iter().map(|&id| Site::new(trace, id)).collect();
     // A finding can have many events; code of a few of them is enough to recognise it.
     let marks: Vec<Mark<'_>> = sites
         .iter()
@@ -316,8 +323,8 @@ fn write_sites(
         .map(|site| Mark { who: site.thread, location: site.location })
         .collect();
     let pieces = pieces(&marks);
-    for (at, (site, &event)) in sites.iter().zip(&finding.events).enumerate() {
-        write_site(out, trace, event, site)?;
+    for (at, ((site, &event), note)) in sites.iter().zip(&events).zip(notes).enumerate() {
+        write_site(out, trace, event, site, note)?;
         // Code that several share comes after the last of them.
         let ending = pieces.iter().filter(|piece| piece.last() == Some(&at));
         for piece in ending {
@@ -330,15 +337,18 @@ fn write_sites(
     Ok(())
 }
 
-/// Writes one event at fault, and who called it.
+/// Writes one event that a finding is about, with what there is to note, and who called it.
 fn write_site(
     out: &mut dyn Write,
     trace: &Trace,
     event: EventId,
     site: &Site<'_>,
+    note: &str,
 ) -> io::Result<()> {
     let function = site.function().map_or(String::new(), |name| format!(" in {name}"));
-    let line = format!("{}{function}, {}", site.line(), holding_since(trace, event));
+    let separator = if note.is_empty() { "" } else { ": " };
+    let held = holding_since(trace, event);
+    let line = format!("{}{function}, {held}{separator}{note}", site.line());
     writeln!(out, "    {}", shown(&line))?;
     let callers = site.callers();
     // The line `and N more` takes the place of the last one.
