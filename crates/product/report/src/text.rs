@@ -17,11 +17,11 @@ use crate::places::{ALL_PLACES_MAX, PLACES_MAX, Places, listed_note, traces_note
 use crate::related::related;
 use crate::rerun::record_line;
 use crate::schedule::{Extent, Row, Table};
-use crate::shown::{LINE_MAX, clipped, shown, wrapped};
+use crate::shown::{LINE_MAX, clipped, clipped_op, shown, wrapped};
 use crate::site::{Site, brief_place, holding_since};
 use crate::sources::{Mark, Said, pieces, write_piece};
 use crate::state::{self as global_state, Known, Picture};
-use crate::{Examined, GAP_HINT, counted, narrow, title};
+use crate::{Examined, counted, narrow, title};
 
 pub const BOLD: Style = Style::new().bold();
 pub const DIM: Style = Style::new().dimmed();
@@ -206,7 +206,7 @@ pub fn sites_line(trace: &Trace, finding: &Finding) -> String {
     let mut places: Vec<String> =
         sites().map(|site| brief_place(site.location)).filter(|it| !it.is_empty()).collect();
     places.dedup();
-    let mut ops: Vec<String> = sites().map(|site| clipped(&site.op, CELL_MAX)).collect();
+    let mut ops: Vec<String> = sites().map(|site| clipped_op(&site.op, CELL_MAX)).collect();
     ops.dedup();
     let place = if places.is_empty() { "" } else { " at " };
     format!("{}{place}{}", ops.join(" and "), places.join(" and "))
@@ -231,7 +231,7 @@ fn reading_line(trace: &Trace, finding: &Finding) -> Option<String> {
     let detail = finding.detail.nondeterminism()?;
     let spelled = |event: EventId| {
         let site = Site::new(trace, event);
-        let (op, place) = (clipped(&site.op, CELL_MAX), brief_place(site.location));
+        let (op, place) = (clipped_op(&site.op, CELL_MAX), brief_place(site.location));
         if place.is_empty() { op } else { format!("{op} at {place}") }
     };
     let can = if finding.evidence.proof().is_some() { "can" } else { "might" };
@@ -435,7 +435,7 @@ pub fn write_table(out: &mut dyn Write, table: &Table<'_>, width: Option<usize>)
     let mut widths: Vec<usize> = headings.iter().map(|heading| heading.chars().count()).collect();
     for row in &table.rows {
         if let &Row::Event { event, column, .. } = row {
-            let op = clipped(&table.cell(event).0, CELL_MAX);
+            let op = clipped_op(&table.cell(event).0, CELL_MAX);
             widths[column] = widths[column].max(op.chars().count());
         }
     }
@@ -455,10 +455,10 @@ pub fn write_table(out: &mut dyn Write, table: &Table<'_>, width: Option<usize>)
     for &row in &table.rows {
         table_row(out, table, label_width, &widths, row)?;
     }
-    if table.has_gaps() {
-        writeln!(out, "  {DIM}{GAP_HINT}{DIM:#}")?;
+    match table.hint() {
+        Some(hint) => writeln!(out, "  {DIM}{hint}{DIM:#}"),
+        None => Ok(()),
     }
-    Ok(())
 }
 
 /// How wide the column of steps is.
@@ -489,7 +489,7 @@ fn table_row(
         Row::Event { label, event, column } => (label, event, column),
     };
     let (op, location) = table.cell(event);
-    let (op, location) = (clipped(&op, CELL_MAX), brief_place(&location));
+    let (op, location) = (clipped_op(&op, CELL_MAX), brief_place(&location));
     let style = if label.is_fault() { BAD } else { Style::new() };
     write!(
         out,

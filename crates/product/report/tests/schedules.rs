@@ -81,3 +81,81 @@ fn what_is_set_right_before_a_lost_notify_is_shown_with_it() {
           --full shows all steps
     "#]].assert_eq(part(&text, "S1 "));
 }
+
+#[test]
+fn requests_that_have_no_row_are_spoken_of_below_and_shown_in_full() {
+    let trace = reweave_testkit::std(
+        "T1|req(m)|1\nT1|acq(m)|2\nT1|w(x)|3\nT1|rel(m)|4\nT2|req(m)|5\nT2|acq(m)|6\nT2|rel(m)|7\nT2|w(x)|8\n",
+    );
+    let text = told(&trace, "races.exact", false);
+    expect![[r#"
+          A schedule that leads to it:
+            step     event  T1      T2
+               2         6          acq(m)  location 6
+               3         7          rel(m)  location 7
+               5         2  acq(m)          location 2
+            then         3  w(x)            location 3
+            then         8          w(x)    location 8
+          a missing step is the request (req) right before an acquire; --full shows all steps
+    "#]]
+    .assert_eq(part(&text, "  A schedule"));
+    let full = told(&trace, "races.exact", true);
+    expect![[r#"
+          A schedule that leads to it:
+            step     event  T1      T2
+               1         5          req(m)  location 5
+               2         6          acq(m)  location 6
+               3         7          rel(m)  location 7
+               4         1  req(m)          location 1
+               5         2  acq(m)          location 2
+            then         3  w(x)            location 3
+            then         8          w(x)    location 8
+    "#]]
+    .assert_eq(part(&full, "  A schedule"));
+}
+
+#[test]
+fn requests_beside_steps_that_are_left_out_are_counted_with_them() {
+    let mut text = "T2|r(z)|1\n".repeat(20);
+    text += "T2|req(m)|2\nT2|acq(m)|3\n";
+    for at in 0..20 {
+        text += &format!("T2|r(z)|{}\n", 10 + at);
+    }
+    text += "T2|w(x)|8\nT1|w(x)|9\n";
+    let text = told(&reweave_testkit::std(&text), "races.exact", false);
+    expect![[r#"
+          A schedule that leads to it:
+            step     event  T2      T1
+          … 21 steps before
+              22        22  acq(m)        location 3
+          … 11 steps between
+              34        34  r(z)          location 21
+              35        35  r(z)          location 22
+              36        36  r(z)          location 23
+              37        37  r(z)          location 24
+              38        38  r(z)          location 25
+              39        39  r(z)          location 26
+              40        40  r(z)          location 27
+              41        41  r(z)          location 28
+              42        42  r(z)          location 29
+            then        43  w(x)          location 8
+            then        44          w(x)  location 9
+          --full shows all steps
+    "#]].assert_eq(part(&text, "  A schedule"));
+}
+
+#[test]
+fn names_too_long_for_a_column_lose_their_namespaces_and_then_their_starts() {
+    let trace = reweave_testkit::std(
+        "T1|w(warehouse::TOTALS.of_the_year.weight)|1\nT1|w(warehouse::TOTALS.0.of_the_year.weight.grams)|2\n\
+         T2|w(warehouse::TOTALS.0.of_the_year.weight.grams)|3\n",
+    );
+    let text = told(&trace, "races.exact", false);
+    expect![[r#"
+          A schedule that leads to it:
+            step     event  T1                                T2
+               1         1  w(TOTALS.of_the_year.weight)                                        location 1
+            then         2  w(…S.0.of_the_year.weight.grams)                                    location 2
+            then         3                                    w(…S.0.of_the_year.weight.grams)  location 3
+    "#]].assert_eq(part(&text, "  A schedule"));
+}
