@@ -11,7 +11,7 @@ use crate::confirmation;
 use crate::finding::{
     confirm_command, explain_command, heading, instances_note, more_command, remarks,
 };
-use crate::left_out::{accounts, counters};
+use crate::left_out::{accounts, counters, refuted_cycles};
 use crate::legend::Legend;
 use crate::places::{ALL_PLACES_MAX, PLACES_MAX, Places, listed_note, traces_note};
 use crate::related::related;
@@ -21,7 +21,7 @@ use crate::shown::{LINE_MAX, clipped, clipped_op, shown, wrapped};
 use crate::site::{Site, brief_place, holding_since};
 use crate::sources::{Mark, Said, pieces, write_piece};
 use crate::state::{self as global_state, Known, Picture};
-use crate::{Examined, counted, narrow, title};
+use crate::{Examined, SetAside, counted, narrow, title};
 
 pub const BOLD: Style = Style::new().bold();
 pub const DIM: Style = Style::new().dimmed();
@@ -40,6 +40,9 @@ const CODE_MAX: usize = 4;
 
 /// How many calls that led to an event are shown.
 const CALLERS_MAX: usize = 6;
+
+/// How many other findings are named that the commands for the first work for.
+const SAME_MAX: usize = 5;
 
 /// How wide a thread's column gets in a table.
 pub const CELL_MAX: usize = 32;
@@ -108,11 +111,11 @@ pub fn closing(out: &mut dyn Write, examined: &Examined<'_>) -> io::Result<()> {
     }
     for (coverage, left_out) in accounts(outcome) {
         coverage_line(out, coverage)?;
-        for sentence in left_out {
+        for sentence in left_out.into_iter().chain(refuted_cycles(coverage)) {
             writeln!(out, "  {sentence}")?;
         }
     }
-    writeln!(out, "{BOLD}{}{BOLD:#}", summary(outcome))?;
+    writeln!(out, "{BOLD}{}{BOLD:#}", summary(outcome, examined.set_aside))?;
     if let Some(note) = listed_note(outcome) {
         writeln!(out, "{}", shown(&note))?;
     }
@@ -129,9 +132,31 @@ pub fn uncoloured(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::R
     Ok(anstream::adapter::strip_str(&String::from_utf8_lossy(&text)).to_string())
 }
 
-/// Writes the commands that explain `reported`, and that replay it.
+/// Writes the commands that explain `reported`, and that replay it, and for which other findings they work.
 fn write_next(out: &mut dyn Write, examined: &Examined<'_>, reported: &Reported) -> io::Result<()> {
-    write_commands(out, [explain_command(examined, reported), confirm_command(examined, reported)])
+    let commands = [explain_command(examined, reported), confirm_command(examined, reported)];
+    write_commands(out, commands)?;
+    match same_commands(examined, reported) {
+        // It starts where no command does.
+        Some(ids) => writeln!(out, "{DIM}(the same with {ids}){DIM:#}"),
+        None => Ok(()),
+    }
+}
+
+/// The first ids of other findings that can be put in the commands for `reported`; none if there is no such one.
+fn same_commands(examined: &Examined<'_>, reported: &Reported) -> Option<String> {
+    let commands = |it: &Reported| {
+        // Two that differ in nothing but the id are one command.
+        let blank = |command: String| command.replace(&format!(" {}", it.id), " ");
+        [explain_command(examined, it), confirm_command(examined, it)].map(|it| it.map(blank))
+    };
+    let own = commands(reported);
+    own[0].as_ref()?;
+    let others = examined.outcome.findings.iter().filter(|it| it.id != reported.id);
+    let mut ids = others.filter(|it| commands(it) == own).map(|it| &*it.id);
+    let mut first: Vec<&str> = ids.by_ref().take(SAME_MAX).collect();
+    first.extend(ids.next().map(|_| "…"));
+    (!first.is_empty()).then(|| first.join(", "))
 }
 
 /// Writes where else to look if nothing was found in a recorded run.
@@ -515,9 +540,10 @@ fn coverage_line(out: &mut dyn Write, coverage: &Coverage) -> io::Result<()> {
     writeln!(out)
 }
 
-/// What was found, in a line: `3 findings (deadlock 1, race 2)`.
+/// What was found, in a line: `3 findings (deadlock 1, race 2)`; or, where `set_aside` is all that was,
+/// `nothing new (2 findings hidden)`.
 #[must_use]
-pub fn summary(outcome: &Outcome) -> String {
+pub fn summary(outcome: &Outcome, set_aside: SetAside) -> String {
     let kinds = Kind::ALL.iter().filter_map(|&kind| {
         let of_kind = |reported: &&Reported| reported.finding.kind == kind;
         let count = outcome.findings.iter().filter(of_kind).count() as u64;
@@ -525,7 +551,10 @@ pub fn summary(outcome: &Outcome) -> String {
     });
     let kinds: Vec<String> = kinds.collect();
     let mut line = match outcome.findings.len() {
-        0 if outcome.listed.is_empty() => "nothing found".to_owned(),
+        0 if outcome.listed.is_empty() => match set_aside.known + set_aside.suppressed {
+            0 => "nothing found".to_owned(),
+            hidden => format!("nothing new ({} hidden)", counted(hidden, "finding")),
+        },
         0 => "nothing else found".to_owned(),
         count => format!("{} ({})", counted(count as u64, "finding"), kinds.join(", ")),
     };

@@ -141,7 +141,8 @@ fn requests_beside_steps_that_are_left_out_are_counted_with_them() {
             then        43  w(x)          location 8
             then        44          w(x)  location 9
           --full shows all steps
-    "#]].assert_eq(part(&text, "  A schedule"));
+    "#]]
+    .assert_eq(part(&text, "  A schedule"));
 }
 
 #[test]
