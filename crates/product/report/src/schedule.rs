@@ -14,7 +14,9 @@ use reweave_trace::{AccessOp, EventId, Goal, Op, Reordering, ThreadId, Trace, Va
 use crate::alternatives::known_value;
 use crate::counted;
 use crate::relevance::{answer, steps_that_matter};
+use crate::shown::without_namespaces;
 use crate::site::{own_place, place};
+use crate::text::CELL_MAX;
 
 /// `events`, all of which `reordering` runs, each with its step, counted from 1, in that order.
 pub fn numbered(
@@ -225,6 +227,8 @@ pub struct Table<'t> {
     has_requests: bool,
     /// Whether steps are left out where no row says so.
     has_missing: bool,
+    /// Whether names in cells have their namespaces.
+    has_namespaces: bool,
 }
 
 /// One line of the table.
@@ -340,7 +344,7 @@ impl<'t> Table<'t> {
         for event in next {
             table.push(label, event);
         }
-        table
+        table.fitted()
     }
 
     /// What each of `threads` does last in `reordering`, its last event marked, then a line, then
@@ -383,7 +387,7 @@ impl<'t> Table<'t> {
             table.push(label, event);
         }
         table.push_gap(rest, Place::After);
-        table
+        table.fitted()
     }
 
     /// `events` as they were observed, those of `marked` marked.
@@ -400,7 +404,20 @@ impl<'t> Table<'t> {
             let label = if marked.contains(&event) { Label::Last } else { Label::Past };
             table.push(label, event);
         }
-        table
+        table.fitted()
+    }
+
+    /// The same without namespaces in its cells, if one is too long with them and none are the same without.
+    fn fitted(mut self) -> Self {
+        let events = self.rows.iter().filter_map(|row| match *row {
+            Row::Event { event, .. } => Some(self.cell(event).0),
+            Row::Gap { .. } | Row::Line => None,
+        });
+        let spelled: FxHashSet<String> = events.collect();
+        let bare: FxHashSet<String> = spelled.iter().map(|op| without_namespaces(op)).collect();
+        let is_long = spelled.iter().any(|op| op.chars().count() > CELL_MAX);
+        self.has_namespaces = !is_long || bare.len() < spelled.len();
+        self
     }
 
     const fn empty(trace: &'t Trace, threads: Vec<ThreadId>) -> Self {
@@ -412,6 +429,7 @@ impl<'t> Table<'t> {
             has_values: false,
             has_requests: false,
             has_missing: false,
+            has_namespaces: true,
         }
     }
 
@@ -493,7 +511,9 @@ impl<'t> Table<'t> {
         let value = known_value(self.trace, event).filter(|_| self.has_values);
         let value = value.map_or(String::new(), |value| format!(" = {value}"));
         let op = self.trace.names().spell(self.trace.event(event).op);
-        (format!("{op}{value}"), place(own_place(self.trace, event)))
+        let text = format!("{op}{value}");
+        let text = if self.has_namespaces { text } else { without_namespaces(&text) };
+        (text, place(own_place(self.trace, event)))
     }
 
     /// What there is to say below it of steps that it does not show, and how all are shown.

@@ -39,15 +39,13 @@ pub fn clipped(text: &str, letters_max: usize) -> String {
 pub fn clipped_op(text: &str, letters_max: usize) -> String {
     let text = shown(text);
     let is_short = |text: &str| text.chars().count() <= letters_max;
-    let named = text.split_once('(').and_then(|(op, rest)| Some((op, rest.rsplit_once(')')?)));
-    let Some((op, (name, value))) = named.filter(|_| !is_short(&text)) else {
-        return clipped(&text, letters_max);
-    };
-    let name = &name[namespaces(name)..];
-    let spelled = format!("{op}({name}){value}");
-    if is_short(&spelled) {
-        return spelled;
+    if is_short(&text) {
+        return text.into_owned();
     }
+    let spelled = without_namespaces(&text);
+    let Some((op, name, value)) = parts(&spelled).filter(|_| !is_short(&spelled)) else {
+        return clipped(&spelled, letters_max);
+    };
     let around = op.chars().count() + value.chars().count() + "(…)".chars().count();
     match letters_max.checked_sub(around).filter(|&left| left >= NAME_MIN) {
         Some(left) => {
@@ -57,6 +55,21 @@ pub fn clipped_op(text: &str, letters_max: usize) -> String {
         }
         None => clipped(&spelled, letters_max),
     }
+}
+
+/// An operation without the namespaces of its name.
+pub fn without_namespaces(text: &str) -> String {
+    match parts(text) {
+        Some((op, name, value)) => format!("{op}({}){value}", &name[namespaces(name)..]),
+        None => text.to_owned(),
+    }
+}
+
+/// What an operation does, with what, and what follows, as in `r(x) = 1`; none if it names nothing.
+fn parts(text: &str) -> Option<(&str, &str, &str)> {
+    let (op, rest) = text.split_once('(')?;
+    let (name, value) = rest.rsplit_once(')')?;
+    Some((op, name, value))
 }
 
 /// How many letters of a name are worth showing.

@@ -148,15 +148,32 @@ fn requests_beside_steps_that_are_left_out_are_counted_with_them() {
 #[test]
 fn names_too_long_for_a_column_lose_their_namespaces_and_then_their_starts() {
     let trace = reweave_testkit::std(
-        "T1|w(warehouse::TOTALS.of_the_year.weight)|1\nT1|w(warehouse::TOTALS.0.of_the_year.weight.grams)|2\n\
+        "T1|w(warehouse::COUNT)|1\nT1|w(warehouse::TOTALS.0.of_the_year.weight.grams)|2\n\
          T2|w(warehouse::TOTALS.0.of_the_year.weight.grams)|3\n",
     );
     let text = told(&trace, "races.exact", false);
     expect![[r#"
           A schedule that leads to it:
             step     event  T1                                T2
-               1         1  w(TOTALS.of_the_year.weight)                                        location 1
+               1         1  w(COUNT)                                                            location 1
             then         2  w(…S.0.of_the_year.weight.grams)                                    location 2
             then         3                                    w(…S.0.of_the_year.weight.grams)  location 3
+    "#]].assert_eq(part(&text, "  A schedule"));
+}
+
+#[test]
+fn namespaces_stay_where_names_would_be_the_same_without() {
+    let trace = reweave_testkit::std(
+        "T1|w(import::COUNT)|1\nT1|w(export::COUNT)|2\nT1|w(export::a_name_that_is_far_too_long)|3\n\
+         T2|w(export::a_name_that_is_far_too_long)|4\n",
+    );
+    let text = told(&trace, "races.exact", false);
+    expect![[r#"
+          A schedule that leads to it:
+            step     event  T1                              T2
+               1         1  w(import::COUNT)                                                location 1
+               2         2  w(export::COUNT)                                                location 2
+            then         3  w(a_name_that_is_far_too_long)                                  location 3
+            then         4                                  w(a_name_that_is_far_too_long)  location 4
     "#]].assert_eq(part(&text, "  A schedule"));
 }
