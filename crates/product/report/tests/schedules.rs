@@ -89,7 +89,7 @@ fn requests_that_have_no_row_are_spoken_of_below_and_shown_in_full() {
     );
     let text = told(&trace, "races.exact", false);
     expect![[r#"
-          A schedule that leads to it:
+        A schedule that leads to it:
             step     event  T1      T2
                2         6          acq(m)  location 6
                3         7          rel(m)  location 7
@@ -98,10 +98,10 @@ fn requests_that_have_no_row_are_spoken_of_below_and_shown_in_full() {
             then         8          w(x)    location 8
           a missing step is the request (req) right before an acquire; --full shows all steps
     "#]]
-    .assert_eq(part(&text, "  A schedule"));
+    .assert_eq(part(&text, "A schedule"));
     let full = told(&trace, "races.exact", true);
     expect![[r#"
-          A schedule that leads to it:
+        A schedule that leads to it:
             step     event  T1      T2
                1         5          req(m)  location 5
                2         6          acq(m)  location 6
@@ -111,7 +111,7 @@ fn requests_that_have_no_row_are_spoken_of_below_and_shown_in_full() {
             then         3  w(x)            location 3
             then         8          w(x)    location 8
     "#]]
-    .assert_eq(part(&full, "  A schedule"));
+    .assert_eq(part(&full, "A schedule"));
 }
 
 #[test]
@@ -124,7 +124,7 @@ fn requests_beside_steps_that_are_left_out_are_counted_with_them() {
     text += "T2|w(x)|8\nT1|w(x)|9\n";
     let text = told(&reweave_testkit::std(&text), "races.exact", false);
     expect![[r#"
-          A schedule that leads to it:
+        A schedule that leads to it:
             step     event  T2      T1
           … 21 steps before
               22        22  acq(m)        location 3
@@ -142,7 +142,7 @@ fn requests_beside_steps_that_are_left_out_are_counted_with_them() {
             then        44          w(x)  location 9
           --full shows all steps
     "#]]
-    .assert_eq(part(&text, "  A schedule"));
+    .assert_eq(part(&text, "A schedule"));
 }
 
 #[test]
@@ -153,12 +153,12 @@ fn names_too_long_for_a_column_lose_their_namespaces_and_then_their_starts() {
     );
     let text = told(&trace, "races.exact", false);
     expect![[r#"
-          A schedule that leads to it:
+        A schedule that leads to it:
             step     event  T1                                T2
                1         1  w(COUNT)                                                            location 1
             then         2  w(…S.0.of_the_year.weight.grams)                                    location 2
             then         3                                    w(…S.0.of_the_year.weight.grams)  location 3
-    "#]].assert_eq(part(&text, "  A schedule"));
+    "#]].assert_eq(part(&text, "A schedule"));
 }
 
 #[test]
@@ -169,11 +169,11 @@ fn namespaces_stay_where_names_would_be_the_same_without() {
     );
     let text = told(&trace, "races.exact", false);
     expect![[r#"
-          A schedule that leads to it:
+        A schedule that leads to it:
             step     event  T1                              T2
                1         1  w(import::COUNT)                                                location 1
                2         2  w(export::COUNT)                                                location 2
             then         3  w(a_name_that_is_far_too_long)                                  location 3
             then         4                                  w(a_name_that_is_far_too_long)  location 4
-    "#]].assert_eq(part(&text, "  A schedule"));
+    "#]].assert_eq(part(&text, "A schedule"));
 }
