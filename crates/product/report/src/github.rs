@@ -77,7 +77,7 @@ fn findings<'a, 'e>(
 
 /// What was found in a trace, in a line, with what was set aside.
 fn summary_line(examined: &Examined<'_>) -> String {
-    let line = summary(examined.outcome);
+    let line = summary(examined.outcome, examined.set_aside);
     match examined.set_aside.sentence() {
         Some(sentence) => format!("{line}. {sentence}"),
         None => line,

@@ -25,6 +25,29 @@ pub fn untried(outcome: &Outcome) -> u64 {
     outcome.coverage.iter().filter_map(|coverage| coverage.counter(Counter::Untried)).sum()
 }
 
+/// The analysis that tries all reorderings for each cycle in the order of locks.
+const ALL_REORDERINGS: &str = "deadlocks.exact";
+
+/// What it means that there are cycles in the order of locks and fewer deadlocks or none, where all were decided.
+pub fn refuted_cycles(coverage: &Coverage) -> Option<String> {
+    let counter = |counter: Counter| coverage.counter(counter).unwrap_or(0);
+    let open = [Counter::Undecided, Counter::Partial, Counter::Refused, Counter::Assumed];
+    let is_decided = coverage.truncated.is_none() && open.iter().all(|&it| counter(it) == 0);
+    if coverage.analysis != ALL_REORDERINGS || !is_decided {
+        return None;
+    }
+    // Each cycle that can deadlock has one deadlock or more.
+    let deadlocks = counter(Counter::Deadlocks);
+    let count = counter(Counter::Patterns).checked_sub(deadlocks).filter(|&count| count > 0)?;
+    let others = if deadlocks > 0 { "other " } else { "" };
+    let bound = if deadlocks > 1 { "at least " } else { "" };
+    let cycles = counted(count, &format!("{others}cycle"));
+    Some(format!(
+        "{bound}{cycles} in the order of locks cannot deadlock as long as every read sees the value that it saw; \
+         another run may show more"
+    ))
+}
+
 /// Each analysis with what it left out.
 pub fn accounts(outcome: &Outcome) -> impl Iterator<Item = (&Coverage, Vec<String>)> {
     outcome.coverage.iter().enumerate().map(|(at, coverage)| {
@@ -213,6 +236,29 @@ mod tests {
                 "5 location pairs counted only: too many to try each",
             ]
         );
+    }
+
+    #[test]
+    fn cycles_of_locks_that_cannot_deadlock_are_spoken_of_where_all_were_decided() {
+        let told = |analysis, [deadlocks, patterns, undecided]: [u64; 3]| {
+            let counted = [
+                (Counter::Deadlocks, deadlocks),
+                (Counter::Patterns, patterns),
+                (Counter::Undecided, undecided),
+            ];
+            refuted_cycles(&coverage(analysis, &counted))
+        };
+        let end = "in the order of locks cannot deadlock as long as every read sees the value that it saw; \
+                   another run may show more";
+        let exact = |counts| told("deadlocks.exact", counts);
+        assert_eq!(exact([0, 18, 0]), Some(format!("18 cycles {end}")));
+        assert_eq!(exact([0, 1, 0]), Some(format!("1 cycle {end}")));
+        assert_eq!(exact([1, 3, 0]), Some(format!("2 other cycles {end}")));
+        assert_eq!(exact([2, 3, 0]), Some(format!("at least 1 other cycle {end}")));
+        for nothing in [[0, 0, 0], [3, 3, 0], [5, 3, 0], [0, 18, 1]] {
+            assert_eq!(exact(nothing), None);
+        }
+        assert_eq!(told("deadlocks.syncp", [0, 18, 0]), None);
     }
 
     #[test]

@@ -157,9 +157,6 @@ fn title(path: &str) -> &str {
     if path == "-" { "standard input" } else { path }
 }
 
-/// Where to find the steps of a schedule that its table leaves out.
-const GAP_HINT: &str = "--full shows all steps";
-
 /// `count` things: `1 event`, `2 events`.
 #[must_use]
 pub fn counted(count: u64, thing: &str) -> String {

@@ -4,9 +4,8 @@ use std::io::{self, Write};
 
 use anstyle::Style;
 
-use crate::GAP_HINT;
 use crate::schedule::{Row, Table};
-use crate::shown::clipped;
+use crate::shown::{clipped, clipped_op};
 use crate::site::brief_place;
 use crate::text::{BAD, BOLD, CELL_MAX, DIM};
 
@@ -31,7 +30,7 @@ pub fn write_table(out: &mut dyn Write, table: &Table<'_>, label_width: usize) -
         table.headings().iter().map(|name| clipped(name, THREAD_MAX)).collect();
     let width = threads.iter().map(|name| name.chars().count()).max().unwrap_or(0).max(6);
     let ops = table.rows.iter().map(|row| match *row {
-        Row::Event { event, .. } => clipped(&table.cell(event).0, CELL_MAX).chars().count(),
+        Row::Event { event, .. } => clipped_op(&table.cell(event).0, CELL_MAX).chars().count(),
         Row::Gap { .. } | Row::Line => 0,
     });
     let op_width = ops.max().unwrap_or(0);
@@ -45,7 +44,7 @@ pub fn write_table(out: &mut dyn Write, table: &Table<'_>, label_width: usize) -
             Row::Line => writeln!(out, "  {BAD}── the state ──{BAD:#}")?,
             Row::Event { label, event, column } => {
                 let (op, location) = table.cell(event);
-                let (op, location) = (clipped(&op, CELL_MAX), brief_place(&location));
+                let (op, location) = (clipped_op(&op, CELL_MAX), brief_place(&location));
                 let style = if label.is_fault() { BAD } else { Style::new() };
                 let (label, number) = (label.as_str(), event.number());
                 let thread = &threads[column];
@@ -59,8 +58,8 @@ pub fn write_table(out: &mut dyn Write, table: &Table<'_>, label_width: usize) -
             }
         }
     }
-    if table.has_gaps() {
-        writeln!(out, "  {DIM}{GAP_HINT}{DIM:#}")?;
+    match table.hint() {
+        Some(hint) => writeln!(out, "  {DIM}{hint}{DIM:#}"),
+        None => Ok(()),
     }
-    Ok(())
 }

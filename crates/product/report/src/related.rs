@@ -43,7 +43,8 @@ pub fn related(trace: &Trace, finding: &Finding) -> Vec<Related> {
     match (finding.kind, finding.evidence.proof().map(Proof::goal)) {
         (Kind::Stuck, Some(Goal::Stuck(events))) => {
             for &event in events {
-                if let Some(notify) = lost_notify(trace, event) {
+                let notify = lost_notify(trace, event);
+                if let Some(notify) = notify.filter(|&it| is_run(trace, finding, it)) {
                     push(notify, "nobody waits yet when this notifies");
                 }
                 if let Some(take) = last_take(trace, finding, event) {
@@ -58,6 +59,13 @@ pub fn related(trace: &Trace, finding: &Finding) -> Vec<Related> {
         _ => {}
     }
     all
+}
+
+/// Whether the schedule of `finding` runs `event`.
+fn is_run(trace: &Trace, finding: &Finding, event: EventId) -> bool {
+    finding.evidence.proof().map(Proof::reordering).is_some_and(|reordering| {
+        trace.is_in_prefix(reordering, event) || reordering.schedule.contains(&event)
+    })
 }
 
 /// The notify that woke the wait that `event` ends, which a schedule has before the wait.

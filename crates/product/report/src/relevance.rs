@@ -1,9 +1,11 @@
 //! Which steps of a schedule matter to a reader?
 //!
 //! A schedule runs everything that its end needs, most of which explains nothing. What does is, the most telling
-//! first: the events at fault; the locks that their threads hold there; what they wait for, or see; critical
-//! sections that come in another order than observed, since that is what the recorded run hid; values that
-//! one of these threads wrote and another read; where the threads were started; and what each did last.
+//! first: the events at fault; what wakes a thread too early, with the last write before it that the thread had looked
+//! at; the locks that their threads hold there; what they wait for, or see; critical sections that come in another
+//! order than observed, since that is what the recorded run hid; values that one of these threads wrote and another
+//! read; where the threads were started; and what each did last. Where room is left, the program's own names come
+//! before those of a library's insides.
 //!
 //! Of each thread only the last steps are looked at, so the cost does not grow with the trace. A step that is not
 //! chosen is still part of the schedule, and the checker has replayed it.
@@ -14,9 +16,16 @@ use reweave_trace::views::CriticalSection;
 use reweave_trace::{ConditionOp, EventId, LockOp, Op, SiteId, ThreadId, Trace};
 
 use crate::schedule::{sees, steps_of};
+use crate::slice::causes;
 
 /// How many of the last steps of a thread are looked at.
 const LOOK_BACK: usize = 64;
+
+/// How far back in a thread the write is looked for that another had looked at.
+const WRITE_BACK: usize = 4096;
+
+/// What names of a library's own data have in them, as the standard libraries of C++ and recorders spell them.
+const INTERNAL_NAMES: [&str; 4] = ["._M_", ".__", "guard_variable", "assumed("];
 
 /// How many values that threads handed to each other are worth a row each, for each reader.
 const VALUES_MAX: usize = 2;
@@ -33,6 +42,9 @@ pub fn steps_that_matter(trace: &Trace, proof: &Proof, usual: usize, most: usize
     let named = proof.goal().named();
     chosen.extend(named.iter().copied(), most);
     for &event in &named {
+        chosen.extend(schedule.too_early(event), most);
+    }
+    for &event in &named {
         chosen.extend(schedule.held(event), most);
     }
     for &event in &named {
@@ -42,21 +54,33 @@ pub fn steps_that_matter(trace: &Trace, proof: &Proof, usual: usize, most: usize
     for runs in &schedule.recent {
         chosen.extend(schedule.overtaking(runs), most);
     }
-    for runs in &schedule.recent {
-        chosen.extend(schedule.handed_values(runs), usual);
-    }
-    for &thread in &schedule.threads {
-        chosen.extend(trace.lifetime(thread).fork, usual);
-    }
-    // What each did last, in turns, so that each gets its share. A loop is told by one of its rounds.
+    // A loop is told by one of its rounds.
     let mut told: FxHashSet<(ThreadId, SiteId, Op)> = chosen.events.iter().map(code).collect();
-    for back in 1..=LOOK_BACK {
+    for is_internal in [false, true] {
+        let is_wanted = |event: &EventId| is_on_internals(trace, *event) == is_internal;
         for runs in &schedule.recent {
-            let step = runs.len().checked_sub(back).map(|at| runs[at]);
-            chosen.extend(step.filter(|step| told.insert(code(step))), usual);
+            chosen.extend(schedule.handed_values(runs, is_wanted), usual);
+        }
+        for &thread in &schedule.threads {
+            chosen.extend(trace.lifetime(thread).fork, usual);
+        }
+        told.extend(chosen.events.iter().map(code));
+        // What each did last, in turns, so that each gets its share.
+        for back in 1..=LOOK_BACK {
+            for runs in &schedule.recent {
+                let step = runs.len().checked_sub(back).map(|at| runs[at]);
+                let step = step.filter(is_wanted);
+                chosen.extend(step.filter(|step| told.insert(code(step))), usual);
+            }
         }
     }
     chosen.events
+}
+
+/// Whether `event` is on a part of a library's own data, or on a name that stands for no variable.
+fn is_on_internals(trace: &Trace, event: EventId) -> bool {
+    let op = trace.names().spell(trace.event(event).op).to_string();
+    INTERNAL_NAMES.iter().any(|part| op.contains(part))
 }
 
 /// The steps chosen so far.
@@ -154,6 +178,33 @@ impl<'t> Scheduled<'t> {
         })
     }
 
+    /// For an event that waits for a notify or a post, those that come before it waits, each with the last write
+    /// before it in its thread that the waiting thread had read: what it looked at was about to change.
+    fn too_early(&self, event: EventId) -> Vec<EventId> {
+        let waiting = self.trace.event(event);
+        let signals = self.trace.signals();
+        let start = signals.wait_interval(event).map_or(event, |interval| interval.begin);
+        let looks =
+            &self.trace.thread_events(waiting.thread)[..self.trace.position(start) as usize];
+        let looks = &looks[looks.len().saturating_sub(LOOK_BACK)..];
+        let is_looked_at = |write: &EventId| {
+            let var = self.trace.event(*write).op.var();
+            let is_read = |look: &EventId| {
+                let op = self.trace.event(*look).op;
+                op.is_read() && op.var() == var
+            };
+            self.trace.event(*write).op.is_write() && looks.iter().any(is_read)
+        };
+        let mut found = Vec::new();
+        for cause in causes(self.trace, event) {
+            let thread = self.trace.event(cause).thread;
+            let before = &self.trace.thread_events(thread)[..self.trace.position(cause) as usize];
+            found.push(cause);
+            found.extend(before.iter().rev().take(WRITE_BACK).copied().find(is_looked_at));
+        }
+        found
+    }
+
     /// The critical sections in `runs` that come before one that the same lock had before them when observed, and
     /// those others if they come at all.
     fn overtaking(&self, runs: &[EventId]) -> Vec<EventId> {
@@ -182,13 +233,23 @@ impl<'t> Scheduled<'t> {
         found
     }
 
-    /// The last values that another thread wrote and a step of `runs` read: who wrote, who read.
-    fn handed_values(&self, runs: &[EventId]) -> Vec<EventId> {
+    /// The last values that another thread wrote and a step of `runs` that `is_wanted` read: who wrote, who read.
+    fn handed_values(
+        &self,
+        runs: &[EventId],
+        is_wanted: impl Fn(&EventId) -> bool,
+    ) -> Vec<EventId> {
         let handed = |&read: &EventId| {
             let write = sees(self.trace, self.proof.reordering(), read)?.write()?;
             let [writer, reader] = [write, read].map(|event| self.trace.event(event).thread);
             (writer != reader).then_some([write, read])
         };
-        runs.iter().rev().filter_map(handed).take(VALUES_MAX).flatten().collect()
+        runs.iter()
+            .rev()
+            .filter(|read| is_wanted(read))
+            .filter_map(handed)
+            .take(VALUES_MAX)
+            .flatten()
+            .collect()
     }
 }

@@ -14,7 +14,9 @@ use reweave_trace::{AccessOp, EventId, Goal, Op, Reordering, ThreadId, Trace, Va
 use crate::alternatives::known_value;
 use crate::counted;
 use crate::relevance::{answer, steps_that_matter};
+use crate::shown::without_namespaces;
 use crate::site::{own_place, place};
+use crate::text::CELL_MAX;
 
 /// `events`, all of which `reordering` runs, each with its step, counted from 1, in that order.
 pub fn numbered(
@@ -206,7 +208,7 @@ impl Extent {
     /// For a finding that has the page to itself.
     pub const FULL: Self = Self { usual: 24, most: 40, ahead_max: 6 };
 
-    /// All steps, however many.
+    /// All steps, however many, requests too.
     pub const WHOLE: Self = Self { usual: usize::MAX, most: usize::MAX, ahead_max: 6 };
 }
 
@@ -221,6 +223,12 @@ pub struct Table<'t> {
     is_run: bool,
     /// Whether cells show the values of their events, as far as they are known.
     has_values: bool,
+    /// Whether requests right before their acquires have rows.
+    has_requests: bool,
+    /// Whether steps are left out where no row says so.
+    has_missing: bool,
+    /// Whether names in cells have their namespaces.
+    has_namespaces: bool,
 }
 
 /// One line of the table.
@@ -256,6 +264,12 @@ pub enum Place {
     /// After the state.
     After,
 }
+
+/// Where to find the steps of a schedule that its table leaves out.
+const FULL_HINT: &str = "--full shows all steps";
+
+/// What steps are that are missing where no row says so.
+const MISSING_NOTE: &str = "a missing step is the request (req) right before an acquire";
 
 /// When an event of a table happens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -320,7 +334,8 @@ impl<'t> Table<'t> {
             shown.iter().chain(&named).map(|&event| trace.event(event).thread).collect();
         threads.sort_unstable();
         threads.dedup();
-        let mut table = Self::empty(trace, threads);
+        let has_requests = extent.usual == usize::MAX;
+        let mut table = Self { has_requests, ..Self::empty(trace, threads) };
         table.push_steps(reordering, shown, &next, &named);
         let label = match proof.goal() {
             Goal::Deadlock(_) | Goal::Stuck(_) => Label::Blocked,
@@ -329,7 +344,7 @@ impl<'t> Table<'t> {
         for event in next {
             table.push(label, event);
         }
-        table
+        table.fitted()
     }
 
     /// What each of `threads` does last in `reordering`, its last event marked, then a line, then
@@ -359,7 +374,8 @@ impl<'t> Table<'t> {
             ahead.extend(next.copied().zip(labels));
         }
         ahead.sort_unstable_by_key(|&(event, _)| event);
-        let mut table = Self { has_values: true, ..Self::empty(trace, threads) };
+        let has_requests = extent.usual == usize::MAX;
+        let mut table = Self { has_values: true, has_requests, ..Self::empty(trace, threads) };
         table.push_steps(reordering, shown, &[], &last);
         if !is_run {
             table.forget_steps();
@@ -371,7 +387,7 @@ impl<'t> Table<'t> {
             table.push(label, event);
         }
         table.push_gap(rest, Place::After);
-        table
+        table.fitted()
     }
 
     /// `events` as they were observed, those of `marked` marked.
@@ -388,11 +404,33 @@ impl<'t> Table<'t> {
             let label = if marked.contains(&event) { Label::Last } else { Label::Past };
             table.push(label, event);
         }
-        table
+        table.fitted()
+    }
+
+    /// The same without namespaces in its cells, if one is too long with them and none are the same without.
+    fn fitted(mut self) -> Self {
+        let events = self.rows.iter().filter_map(|row| match *row {
+            Row::Event { event, .. } => Some(self.cell(event).0),
+            Row::Gap { .. } | Row::Line => None,
+        });
+        let spelled: FxHashSet<String> = events.collect();
+        let bare: FxHashSet<String> = spelled.iter().map(|op| without_namespaces(op)).collect();
+        let is_long = spelled.iter().any(|op| op.chars().count() > CELL_MAX);
+        self.has_namespaces = !is_long || bare.len() < spelled.len();
+        self
     }
 
     const fn empty(trace: &'t Trace, threads: Vec<ThreadId>) -> Self {
-        Self { trace, threads, rows: Vec::new(), is_run: true, has_values: false }
+        Self {
+            trace,
+            threads,
+            rows: Vec::new(),
+            is_run: true,
+            has_values: false,
+            has_requests: false,
+            has_missing: false,
+            has_namespaces: true,
+        }
     }
 
     fn has_column(&self, event: EventId) -> bool {
@@ -412,7 +450,7 @@ impl<'t> Table<'t> {
     }
 
     /// Adds the steps of `reordering` that are to be `shown`, those of `marked` marked. A request is told by the
-    /// acquire that follows it, if that is shown or among those that are `next`.
+    /// acquire that follows it, if that is shown or among those that are `next`, unless requests have rows.
     fn push_steps(
         &mut self,
         reordering: &Reordering,
@@ -434,9 +472,15 @@ impl<'t> Table<'t> {
                 None => self.push_gap(step - last - 1, place(has_rows)),
             }
             last = step;
-            if !marked.contains(&event)
+            if !self.has_requests
+                && !marked.contains(&event)
                 && answer(self.trace, event).is_some_and(|it| acquires.contains(&it))
             {
+                // What is left out right before it is counted in a row, and so is the request.
+                match self.rows.last_mut() {
+                    Some(Row::Gap { count, .. }) => *count += 1,
+                    _ => self.has_missing = true,
+                }
                 continue;
             }
             let label =
@@ -467,13 +511,19 @@ impl<'t> Table<'t> {
         let value = known_value(self.trace, event).filter(|_| self.has_values);
         let value = value.map_or(String::new(), |value| format!(" = {value}"));
         let op = self.trace.names().spell(self.trace.event(event).op);
-        (format!("{op}{value}"), place(own_place(self.trace, event)))
+        let text = format!("{op}{value}");
+        let text = if self.has_namespaces { text } else { without_namespaces(&text) };
+        (text, place(own_place(self.trace, event)))
     }
 
-    /// Whether there are steps that it does not show.
-    pub fn has_gaps(&self) -> bool {
+    /// What there is to say below it of steps that it does not show, and how all are shown.
+    pub fn hint(&self) -> Option<String> {
         let is_gap = |row: &Row| matches!(row, Row::Gap { place, .. } if *place != Place::After);
-        self.is_run && self.rows.iter().any(is_gap)
+        match (self.is_run, self.has_missing) {
+            (true, true) => Some(format!("{MISSING_NOTE}; {FULL_HINT}")),
+            (true, false) => self.rows.iter().any(is_gap).then(|| FULL_HINT.to_owned()),
+            (false, _) => None,
+        }
     }
 
     /// What the column of labels is called.

@@ -34,6 +34,63 @@ pub fn clipped(text: &str, letters_max: usize) -> String {
     }
 }
 
+/// An operation as `w(app::stats.bytes)`, in at most `letters_max` letters: without the namespaces of its name, then
+/// without the start of the name, since names that are alike differ at their ends.
+pub fn clipped_op(text: &str, letters_max: usize) -> String {
+    let text = shown(text);
+    let is_short = |text: &str| text.chars().count() <= letters_max;
+    if is_short(&text) {
+        return text.into_owned();
+    }
+    let spelled = without_namespaces(&text);
+    let Some((op, name, value)) = parts(&spelled).filter(|_| !is_short(&spelled)) else {
+        return clipped(&spelled, letters_max);
+    };
+    let around = op.chars().count() + value.chars().count() + "(…)".chars().count();
+    match letters_max.checked_sub(around).filter(|&left| left >= NAME_MIN) {
+        Some(left) => {
+            let skipped = name.chars().count() - left;
+            let end: String = name.chars().skip(skipped).collect();
+            format!("{op}(…{end}){value}")
+        }
+        None => clipped(&spelled, letters_max),
+    }
+}
+
+/// An operation without the namespaces of its name.
+pub fn without_namespaces(text: &str) -> String {
+    match parts(text) {
+        Some((op, name, value)) => format!("{op}({}){value}", &name[namespaces(name)..]),
+        None => text.to_owned(),
+    }
+}
+
+/// What an operation does, with what, and what follows, as in `r(x) = 1`; none if it names nothing.
+fn parts(text: &str) -> Option<(&str, &str, &str)> {
+    let (op, rest) = text.split_once('(')?;
+    let (name, value) = rest.rsplit_once(')')?;
+    Some((op, name, value))
+}
+
+/// How many letters of a name are worth showing.
+const NAME_MIN: usize = 8;
+
+/// How long the namespaces in front of the variable in `name` are: those of its members and within brackets are no
+/// part of them.
+fn namespaces(name: &str) -> usize {
+    let (mut depth, mut end) = (0_u32, 0);
+    for (at, letter) in name.char_indices() {
+        match letter {
+            '<' | '(' | '[' | '{' => depth += 1,
+            '>' | ')' | ']' | '}' => depth = depth.saturating_sub(1),
+            '.' if depth == 0 => break,
+            ':' if depth == 0 && name[..at].ends_with(':') => end = at + 1,
+            _ => {}
+        }
+    }
+    end
+}
+
 /// `text` in lines of at most `letters_max` letters, as far as its words allow.
 pub fn wrapped(text: &str, letters_max: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
@@ -132,6 +189,27 @@ mod tests {
     fn long_text_is_clipped_at_a_letter() {
         assert_eq!(clipped("äöüß", 3), "äö…");
         assert_eq!(clipped("äöü", 3), "äöü");
+    }
+
+    #[test]
+    fn a_long_operation_keeps_the_end_of_its_name() {
+        let cases = [
+            ("w(app::x)", "w(app::x)"),
+            ("r(warehouse::TOTALS.weight)", "r(TOTALS.weight)"),
+            ("r(warehouse::TOTALS.0.weight.grams)", "r(…LS.0.weight.grams)"),
+            ("r(cache()::the_cache.order_)", "r(the_cache.order_)"),
+            ("r(Table<app::Key>#2.count)", "r(…app::Key>#2.count)"),
+            ("r(a_rather_long_name) = 12345", "r(…long_name) = 12345"),
+            ("r(name_that_is_long) = 1234567890123", "r(name_that_is_long)…"),
+            ("a text without a name", "a text without a name"),
+            ("a longer text without a name", "a longer text withou…"),
+            ("w(äöüäöüäöüäöüäöüäöüäöüäöü)", "w(…öüäöüäöüäöüäöüäöü)"),
+        ];
+        for (text, expected) in cases {
+            let clipped = clipped_op(text, 21);
+            assert!(clipped.chars().count() <= 21, "{clipped}");
+            assert_eq!(clipped, expected);
+        }
     }
 
     #[test]

@@ -11,16 +11,17 @@ use crate::confirmation;
 use crate::finding::{
     confirm_command, explain_command, heading, instances_note, more_command, remarks,
 };
-use crate::left_out::{accounts, counters};
+use crate::left_out::{accounts, counters, refuted_cycles};
 use crate::legend::Legend;
 use crate::places::{ALL_PLACES_MAX, PLACES_MAX, Places, listed_note, traces_note};
+use crate::related::related;
 use crate::rerun::record_line;
 use crate::schedule::{Extent, Row, Table};
-use crate::shown::{LINE_MAX, clipped, shown, wrapped};
+use crate::shown::{LINE_MAX, clipped, clipped_op, shown, wrapped};
 use crate::site::{Site, brief_place, holding_since};
 use crate::sources::{Mark, Said, pieces, write_piece};
 use crate::state::{self as global_state, Known, Picture};
-use crate::{Examined, GAP_HINT, counted, narrow, title};
+use crate::{Examined, SetAside, counted, narrow, title};
 
 pub const BOLD: Style = Style::new().bold();
 pub const DIM: Style = Style::new().dimmed();
@@ -39,6 +40,9 @@ const CODE_MAX: usize = 4;
 
 /// How many calls that led to an event are shown.
 const CALLERS_MAX: usize = 6;
+
+/// How many other findings are named that the commands for the first work for.
+const SAME_MAX: usize = 5;
 
 /// How wide a thread's column gets in a table.
 pub const CELL_MAX: usize = 32;
@@ -107,11 +111,11 @@ pub fn closing(out: &mut dyn Write, examined: &Examined<'_>) -> io::Result<()> {
     }
     for (coverage, left_out) in accounts(outcome) {
         coverage_line(out, coverage)?;
-        for sentence in left_out {
+        for sentence in left_out.into_iter().chain(refuted_cycles(coverage)) {
             writeln!(out, "  {sentence}")?;
         }
     }
-    writeln!(out, "{BOLD}{}{BOLD:#}", summary(outcome))?;
+    writeln!(out, "{BOLD}{}{BOLD:#}", summary(outcome, examined.set_aside))?;
     if let Some(note) = listed_note(outcome) {
         writeln!(out, "{}", shown(&note))?;
     }
@@ -128,9 +132,31 @@ pub fn uncoloured(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::R
     Ok(anstream::adapter::strip_str(&String::from_utf8_lossy(&text)).to_string())
 }
 
-/// Writes the commands that explain `reported`, and that replay it.
+/// Writes the commands that explain `reported`, and that replay it, and for which other findings they work.
 fn write_next(out: &mut dyn Write, examined: &Examined<'_>, reported: &Reported) -> io::Result<()> {
-    write_commands(out, [explain_command(examined, reported), confirm_command(examined, reported)])
+    let commands = [explain_command(examined, reported), confirm_command(examined, reported)];
+    write_commands(out, commands)?;
+    match same_commands(examined, reported) {
+        // It starts where no command does.
+        Some(ids) => writeln!(out, "{DIM}(the same with {ids}){DIM:#}"),
+        None => Ok(()),
+    }
+}
+
+/// The first ids of other findings that can be put in the commands for `reported`; none if there is no such one.
+fn same_commands(examined: &Examined<'_>, reported: &Reported) -> Option<String> {
+    let commands = |it: &Reported| {
+        // Two that differ in nothing but the id are one command.
+        let blank = |command: String| command.replace(&format!(" {}", it.id), " ");
+        [explain_command(examined, it), confirm_command(examined, it)].map(|it| it.map(blank))
+    };
+    let own = commands(reported);
+    own[0].as_ref()?;
+    let others = examined.outcome.findings.iter().filter(|it| it.id != reported.id);
+    let mut ids = others.filter(|it| commands(it) == own).map(|it| &*it.id);
+    let mut first: Vec<&str> = ids.by_ref().take(SAME_MAX).collect();
+    first.extend(ids.next().map(|_| "…"));
+    (!first.is_empty()).then(|| first.join(", "))
 }
 
 /// Writes where else to look if nothing was found in a recorded run.
@@ -205,7 +231,7 @@ pub fn sites_line(trace: &Trace, finding: &Finding) -> String {
     let mut places: Vec<String> =
         sites().map(|site| brief_place(site.location)).filter(|it| !it.is_empty()).collect();
     places.dedup();
-    let mut ops: Vec<String> = sites().map(|site| clipped(&site.op, CELL_MAX)).collect();
+    let mut ops: Vec<String> = sites().map(|site| clipped_op(&site.op, CELL_MAX)).collect();
     ops.dedup();
     let place = if places.is_empty() { "" } else { " at " };
     format!("{}{place}{}", ops.join(" and "), places.join(" and "))
@@ -230,7 +256,7 @@ fn reading_line(trace: &Trace, finding: &Finding) -> Option<String> {
     let detail = finding.detail.nondeterminism()?;
     let spelled = |event: EventId| {
         let site = Site::new(trace, event);
-        let (op, place) = (clipped(&site.op, CELL_MAX), brief_place(site.location));
+        let (op, place) = (clipped_op(&site.op, CELL_MAX), brief_place(site.location));
         if place.is_empty() { op } else { format!("{op} at {place}") }
     };
     let can = if finding.evidence.proof().is_some() { "can" } else { "might" };
@@ -308,7 +334,13 @@ fn write_sites(
     state: &mut ReportState<'_>,
 ) -> io::Result<()> {
     let Examined { trace, sources, .. } = *examined;
-    let sites: Vec<Site<'_>> = finding.events.iter().map(|&id| Site::new(trace, id)).collect();
+    // Who waits for ever is half of a lost wake-up; the other half is the notify that nobody waits for.
+    let related = if finding.kind == Kind::Stuck { related(trace, finding) } else { Vec::new() };
+    let notes = std::iter::repeat_n("", finding.events.len());
+    let notes = notes.chain(related.iter().map(|it| &*it.what));
+    let events: Vec<EventId> =
+        finding.events.iter().copied().chain(related.iter().map(|it| it.event)).collect();
+    let sites: Vec<Site<'_>> = events.iter().map(|&id| Site::new(trace, id)).collect();
     // A finding can have many events; code of a few of them is enough to recognise it.
     let marks: Vec<Mark<'_>> = sites
         .iter()
@@ -316,8 +348,8 @@ fn write_sites(
         .map(|site| Mark { who: site.thread, location: site.location })
         .collect();
     let pieces = pieces(&marks);
-    for (at, (site, &event)) in sites.iter().zip(&finding.events).enumerate() {
-        write_site(out, trace, event, site)?;
+    for (at, ((site, &event), note)) in sites.iter().zip(&events).zip(notes).enumerate() {
+        write_site(out, trace, event, site, note)?;
         // Code that several share comes after the last of them.
         let ending = pieces.iter().filter(|piece| piece.last() == Some(&at));
         for piece in ending {
@@ -330,15 +362,18 @@ fn write_sites(
     Ok(())
 }
 
-/// Writes one event at fault, and who called it.
+/// Writes one event that a finding is about, with what there is to note, and who called it.
 fn write_site(
     out: &mut dyn Write,
     trace: &Trace,
     event: EventId,
     site: &Site<'_>,
+    note: &str,
 ) -> io::Result<()> {
     let function = site.function().map_or(String::new(), |name| format!(" in {name}"));
-    let line = format!("{}{function}, {}", site.line(), holding_since(trace, event));
+    let separator = if note.is_empty() { "" } else { ": " };
+    let held = holding_since(trace, event);
+    let line = format!("{}{function}, {held}{separator}{note}", site.line());
     writeln!(out, "    {}", shown(&line))?;
     let callers = site.callers();
     // The line `and N more` takes the place of the last one.
@@ -425,7 +460,7 @@ pub fn write_table(out: &mut dyn Write, table: &Table<'_>, width: Option<usize>)
     let mut widths: Vec<usize> = headings.iter().map(|heading| heading.chars().count()).collect();
     for row in &table.rows {
         if let &Row::Event { event, column, .. } = row {
-            let op = clipped(&table.cell(event).0, CELL_MAX);
+            let op = clipped_op(&table.cell(event).0, CELL_MAX);
             widths[column] = widths[column].max(op.chars().count());
         }
     }
@@ -445,10 +480,10 @@ pub fn write_table(out: &mut dyn Write, table: &Table<'_>, width: Option<usize>)
     for &row in &table.rows {
         table_row(out, table, label_width, &widths, row)?;
     }
-    if table.has_gaps() {
-        writeln!(out, "  {DIM}{GAP_HINT}{DIM:#}")?;
+    match table.hint() {
+        Some(hint) => writeln!(out, "  {DIM}{hint}{DIM:#}"),
+        None => Ok(()),
     }
-    Ok(())
 }
 
 /// How wide the column of steps is.
@@ -479,7 +514,7 @@ fn table_row(
         Row::Event { label, event, column } => (label, event, column),
     };
     let (op, location) = table.cell(event);
-    let (op, location) = (clipped(&op, CELL_MAX), brief_place(&location));
+    let (op, location) = (clipped_op(&op, CELL_MAX), brief_place(&location));
     let style = if label.is_fault() { BAD } else { Style::new() };
     write!(
         out,
@@ -505,9 +540,10 @@ fn coverage_line(out: &mut dyn Write, coverage: &Coverage) -> io::Result<()> {
     writeln!(out)
 }
 
-/// What was found, in a line: `3 findings (deadlock 1, race 2)`.
+/// What was found, in a line: `3 findings (deadlock 1, race 2)`; or, where `set_aside` is all that was,
+/// `nothing new (2 findings hidden)`.
 #[must_use]
-pub fn summary(outcome: &Outcome) -> String {
+pub fn summary(outcome: &Outcome, set_aside: SetAside) -> String {
     let kinds = Kind::ALL.iter().filter_map(|&kind| {
         let of_kind = |reported: &&Reported| reported.finding.kind == kind;
         let count = outcome.findings.iter().filter(of_kind).count() as u64;
@@ -515,7 +551,10 @@ pub fn summary(outcome: &Outcome) -> String {
     });
     let kinds: Vec<String> = kinds.collect();
     let mut line = match outcome.findings.len() {
-        0 if outcome.listed.is_empty() => "nothing found".to_owned(),
+        0 if outcome.listed.is_empty() => match set_aside.known + set_aside.suppressed {
+            0 => "nothing found".to_owned(),
+            hidden => format!("nothing new ({} hidden)", counted(hidden, "finding")),
+        },
         0 => "nothing else found".to_owned(),
         count => format!("{} ({})", counted(count as u64, "finding"), kinds.join(", ")),
     };

@@ -3,9 +3,9 @@
 use std::io::{self, Write};
 
 use expect_test::{Expect, expect, expect_file};
-use reweave_analysis::{Outcome, Settings};
+use reweave_analysis::{Coverage, Outcome, Settings, Truncation};
 use reweave_catalog::Quiet;
-use reweave_report::Examined;
+use reweave_report::{Examined, SetAside};
 use reweave_trace::{AccessOp, LockOp, Op, Trace, TraceBuilder};
 
 const RACE: &str = "\
@@ -96,6 +96,7 @@ fn what_rests_on_reads_of_unknown_writers_is_labelled_and_left_out_unless_asked_
           An unconfirmed candidate: no schedule proves it.
 
         next: reweave explain run.std R1 --only races.hb --all
+        (the same with R2)
         races.hb: unordered pairs 2, second events 2, vars 2, location pairs 2
         2 findings (race 2)
     "#]]
@@ -271,7 +272,7 @@ fn many_findings_are_listed_in_a_line_each_before_the_totals() {
     let lines: Vec<&str> = text.lines().collect();
     let last = lines.len() - 1;
     assert_eq!(lines[last], "11 findings (race 11)");
-    assert_eq!(lines[last - 4], "R11    w(x10) at a10 and b10, count 1");
+    assert_eq!(lines[last - 5], "R11    w(x10) at a10 and b10, count 1");
     assert!(!rendered(&many_races(10), false, reweave_report::text).contains("count 1"));
 }
 
@@ -477,4 +478,44 @@ fn a_first_pair_is_labelled_as_such() {
           1 location pair unordered, but without a correct reordering for any instance tried (see --all)
         nothing found
     "#]].assert_eq(&plain);
+}
+
+#[test]
+fn text_says_nothing_new_where_all_that_was_found_is_hidden() {
+    let (trace, outcome) = (reweave_testkit::std(RACE), Outcome::default());
+    let set_aside = SetAside { known: 2, suppressed: 1 };
+    let examined = Examined { set_aside, ..Examined::new("run.std", &trace, &outcome) };
+    let end = "\nnothing new (3 findings hidden)\nNot shown: 2 in the baseline, 1 suppressed.\n";
+    assert!(render(&examined, reweave_report::text).ends_with(end));
+    let counters = Vec::new();
+    let analysis = "races.exact";
+    let coverage = Coverage { analysis, truncated: Some(Truncation::Budget), counters };
+    let cut_short = Outcome { coverage: vec![coverage], ..Outcome::default() };
+    let line = "nothing new (3 findings hidden); not everything was searched";
+    assert_eq!(reweave_report::summary(&cut_short, set_aside), line);
+}
+
+#[test]
+fn text_names_other_findings_that_the_next_commands_work_for() {
+    for (count, named) in [(2, "R2"), (6, "R2, R3, R4, R5, R6"), (8, "R2, R3, R4, R5, R6, …")] {
+        let text = rendered(&many_races(count), false, reweave_report::text);
+        let lines = format!("R1 --only races.hb\n(the same with {named})\nraces.hb:");
+        assert!(text.contains(&lines), "{text}");
+    }
+    let alone = rendered(&many_races(1), false, reweave_report::text);
+    assert!(!alone.contains("the same with"), "{alone}");
+}
+
+#[test]
+fn text_says_what_cycles_of_locks_without_a_deadlock_mean() {
+    // T2 looks first whether T1 is done.
+    let text = "T1|acq(m)|1\nT1|acq(n)|2\nT1|rel(n)|3\nT1|rel(m)|4\nT1|w(done)|5\nT2|r(done)|6\n\
+                T2|acq(n)|7\nT2|acq(m)|8\nT2|rel(m)|9\nT2|rel(n)|10\n";
+    let trace = reweave_testkit::std(text);
+    let text = rendered_by("deadlocks.exact", &trace, false, reweave_report::text);
+    let said = "deadlocks.exact: deadlocks 0, patterns 1\n  1 cycle in the order of locks cannot deadlock as long \
+                as every read sees the value that it saw; another run may show more\n";
+    assert!(text.contains(said), "{text}");
+    let json = rendered_by("deadlocks.exact", &trace, false, reweave_report::json);
+    assert!(!json.contains("cannot deadlock"), "{json}");
 }

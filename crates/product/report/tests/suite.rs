@@ -9,5 +9,6 @@ mod machines;
 mod pages;
 mod reasons;
 mod reports;
+mod schedules;
 mod snapshots;
 mod state;

@@ -13,7 +13,7 @@ use anyhow::Context as _;
 use reweave_analysis::{Outcome, Settings};
 use reweave_catalog::Quiet;
 use reweave_format::ReadOptions;
-use reweave_report::{Confirmation, Examined, Sources};
+use reweave_report::{Confirmation, Examined, SetAside, Sources};
 use reweave_trace::Trace;
 use tempfile::TempDir;
 
@@ -175,7 +175,7 @@ impl DemoRun {
             "\nA detector that uses happens-before, as ThreadSanitizer does, reports for this run:\n\
              {}. One thread released the lock `{lock}` before the other acquired it, which orders\n\
              the two writes of `balance` in this run. What can happen in other runs:\n",
-            reweave_report::summary(&self.usual)
+            reweave_report::summary(&self.usual, SetAside::default())
         )?;
         reweave_report::text(out, &[*examined])
     }

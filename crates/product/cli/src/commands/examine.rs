@@ -379,7 +379,8 @@ fn write_report(
     let views: Vec<Examined<'_>> = views.collect();
     let (format, is_list) = (options.printing.format()?, options.traces.len() > 1);
     let _stage = tracing::info_span!("write report", format = super::check::name(format)).entered();
-    let found: Vec<String> = views.iter().map(|it| reweave_report::summary(it.outcome)).collect();
+    let found: Vec<String> =
+        views.iter().map(|it| reweave_report::summary(it.outcome, it.set_aside)).collect();
     let found = match &found[..] {
         [only] => only.clone(),
         several => format!("{} in {} traces", total_of(&views), several.len()),

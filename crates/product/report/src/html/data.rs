@@ -204,7 +204,7 @@ fn trace_view(examined: &Examined<'_>, is_explanation: bool, has_overview: bool)
     TraceView {
         name: title(path).to_owned(),
         size: size(trace),
-        summary: if is_explanation { String::new() } else { summary(outcome) },
+        summary: if is_explanation { String::new() } else { summary(outcome, set_aside) },
         run: facts(&recorded, trace.run_end()),
         repairs: trace.repairs().iter().map(ToString::to_string).collect(),
         coverage: coverage.collect(),
