@@ -450,10 +450,6 @@ impl Reader {
                 self.builder.set_run_end(read_run_end(bytes)?);
                 return Ok(());
             }
-            Tag::GivenNames => {
-                let bytes = unpacker.unpack_bytes(form, body, NAMES_BYTES_MAX)?;
-                return read_given(bytes, self.builder.names());
-            }
             Tag::Modules | Tag::Addresses => {
                 let bytes = unpacker.unpack_bytes(form, body, NAMES_BYTES_MAX)?;
                 let known = self.builder.origins();
@@ -462,11 +458,12 @@ impl Reader {
                     _ => read_codes(known, bytes),
                 };
             }
-            Tag::Names(_) | Tag::Starts | Tag::Parties => {
+            Tag::Names(_) | Tag::GivenNames | Tag::Starts | Tag::Parties => {
                 let bytes = unpacker.unpack_bytes(form, body, NAMES_BYTES_MAX)?;
                 let names = self.builder.names();
                 match tag {
                     Tag::Names(kind) => read_names(names, kind, bytes)?,
+                    Tag::GivenNames => read_given(bytes, names)?,
                     Tag::Starts => {
                         self.starts = read_declarations(bytes, names.semaphores.len())?;
                     }
