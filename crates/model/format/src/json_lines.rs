@@ -8,6 +8,7 @@
 //! {"thread":"T1","op":"w","on":"x","location":"a.c:1","stack":["main.c:9"],"value":5}
 //! {"thread":"T1","op":"ar","on":"flag","order":"acquire","location":"a.c:2"}
 //! {"thread":"T2","op":"fence","order":"seqcst","location":"a.c:7"}
+//! {"thread":"T1","name":"reader"}
 //! {"ended":"hang","text":"","threads":[{"event":2,"state":"waits on condition c"}]}
 //! ```
 //!
@@ -16,7 +17,7 @@
 //! `stack` has the innermost caller first; `location` is empty where it is left out. The first
 //! objects say what a semaphore started at, how many arrivals end a barrier's generation, that a thread
 //! which can wait for a lock requests it first, and what a variable held before the first write to it. A file
-//! without events says `{"events":0}`. The last object says how the run ended, where that is known;
+//! without events says `{"events":0}`. After the events, objects say what the program calls its threads. The last object says how the run ended, where that is known;
 //! it names threads by the numbers of their last events. Unknown keys are refused, since a misspelt one would be
 //! lost in silence.
 //!
@@ -92,6 +93,8 @@ struct Record<'a> {
     misuses: Vec<Misused<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     started: Option<Started>,
+    #[serde(borrow, skip_serializing_if = "Option::is_none")]
+    name: Option<Text<'a>>,
 }
 
 /// How the run was started.
@@ -162,7 +165,7 @@ impl LineFormat for JsonLines {
         }
         let record: Record<'_> =
             serde_json::from_slice(line).map_err(|error| not_a_record(line, &error))?;
-        let has_only_start = record.has_keys(1);
+        let (has_only_start, has_only_name) = (record.has_keys(1), record.has_keys(2));
         match record {
             Record { started: Some(started), .. } if has_only_start => {
                 builder.set_run_start(started.0);
@@ -187,6 +190,12 @@ impl LineFormat for JsonLines {
             Record { variable: Some(name), initial: Some(initial), .. } if record.has_keys(2) => {
                 let var = builder.var(&name.0);
                 builder.declare_initial(var, initial);
+            }
+            Record { thread: Some(thread), name: Some(name), .. }
+                if has_only_name && !name.0.is_empty() =>
+            {
+                let thread = builder.thread(&thread.0);
+                builder.names().give_name(thread, &name.0);
             }
             Record { events: Some(0), .. } if record.has_keys(1) => {}
             Record {
@@ -274,6 +283,7 @@ impl Record<'_> {
             self.threads.is_some(),
             !self.misuses.is_empty(),
             self.started.is_some(),
+            self.name.is_some(),
         ];
         present.into_iter().filter(|&is| is).count() == count
     }
@@ -296,12 +306,13 @@ impl Record<'_> {
             self.threads.is_some(),
             !self.misuses.is_empty(),
             self.started.is_some(),
+            self.name.is_some(),
         ];
         if declares.contains(&true) {
             return Err(malformed(
                 "the keys of one event, or `semaphore` and `start`, or `barrier` and `parties`, \
                  or `variable` and `initial`, or `waits_are_requested` with true, or `events` with 0, \
-                 or `ended`, `text` and `threads`, or `started`",
+                 or `ended`, `text` and `threads`, or `started`, or `thread` and a `name`",
             ));
         }
         let Some(thread) = &self.thread else { return Err(malformed("the key `thread`")) };
@@ -372,6 +383,11 @@ pub fn write(trace: &Trace, out: &mut dyn Write) -> io::Result<()> {
     }
     for (id, event) in trace.events() {
         write_record(&mut sink, &record_of(trace, id, event))?;
+    }
+    // After the events, so that threads keep their order.
+    for (thread, name) in trace.names().given_names() {
+        let thread = text(trace.names().threads.name(thread));
+        write_record(&mut sink, &Record { thread, name: text(name), ..Record::default() })?;
     }
     if let Some(run_end) = trace.run_end() {
         let threads = run_end.threads.iter().map(|thread| Stopped {

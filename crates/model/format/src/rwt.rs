@@ -35,7 +35,8 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use crate::rwt::column::{Coder, Packed, Packer, Unpacker, Written, read_codes, read_modules};
 use crate::rwt::facts::{
-    read_initials, read_run_end, read_run_start, write_initials, write_run_end, write_run_start,
+    read_given, read_initials, read_run_end, read_run_start, write_given, write_initials,
+    write_run_end, write_run_start,
 };
 use crate::rwt::names::{read_declarations, read_names, write_declarations, write_names};
 use crate::{Place, ReadErrorKind, ReadOptions};
@@ -80,12 +81,14 @@ enum Tag {
     /// Whether waits are requested: a byte, 1 or 0.
     Requests,
     RunStart,
+    /// What the program calls its threads.
+    GivenNames,
     /// What a later version may add and a reader can do without: above these.
     Optional,
 }
 
 impl Tag {
-    const REST: [(Self, u8); 16] = [
+    const REST: [(Self, u8); 17] = [
         (Self::Starts, 16),
         (Self::Parties, 17),
         (Self::Threads, 32),
@@ -103,6 +106,7 @@ impl Tag {
         (Self::Initials, 133),
         (Self::Requests, 134),
         (Self::RunStart, 135),
+        (Self::GivenNames, 136),
     ];
 
     fn byte(self) -> u8 {
@@ -454,11 +458,12 @@ impl Reader {
                     _ => read_codes(known, bytes),
                 };
             }
-            Tag::Names(_) | Tag::Starts | Tag::Parties => {
+            Tag::Names(_) | Tag::GivenNames | Tag::Starts | Tag::Parties => {
                 let bytes = unpacker.unpack_bytes(form, body, NAMES_BYTES_MAX)?;
                 let names = self.builder.names();
                 match tag {
                     Tag::Names(kind) => read_names(names, kind, bytes)?,
+                    Tag::GivenNames => read_given(bytes, names)?,
                     Tag::Starts => {
                         self.starts = read_declarations(bytes, names.semaphores.len())?;
                     }
@@ -753,11 +758,23 @@ impl<W: Write> Writer<W> {
             }
             self.frame(&payload)?;
         }
+        self.given_names(names)?;
         let mut payload = self.events_count.to_le_bytes().to_vec();
         payload.extend_from_slice(&self.blocks_count.to_le_bytes());
         write_frame(&mut self.out, END, &payload)?;
         self.out.flush()?;
         Ok(self.out)
+    }
+
+    /// Says what the program calls its threads, in a block of its own. What is too long for that is left out.
+    fn given_names(&mut self, names: &Names) -> io::Result<()> {
+        let bytes = write_given(names);
+        if bytes.is_empty() || bytes.len() > NAMES_BYTES_MAX {
+            return Ok(());
+        }
+        let mut payload = 0_u32.to_le_bytes().to_vec();
+        self.bytes(&mut payload, Tag::GivenNames, &bytes)?;
+        self.frame(&payload)
     }
 
     fn frame(&mut self, payload: &[u8]) -> io::Result<()> {

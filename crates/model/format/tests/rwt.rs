@@ -314,6 +314,22 @@ fn sections_that_a_reader_can_do_without_are_skipped() {
 }
 
 #[test]
+fn names_that_the_program_gives_its_threads_are_those_of_threads() {
+    let given = |body: &[u8]| {
+        let payload = [naming("T1"), section(136, 0, body)].concat();
+        read(&rwt::framed(&[block(&payload), end(1)].concat()))
+    };
+    let trace = given(&[0, 6, b'r', b'e', b'a', b'd', b'e', b'r']).unwrap().trace;
+    assert_eq!(trace.names().given_names().map(|(_, name)| name).collect::<Vec<_>>(), ["reader"]);
+    // No such thread, no name, a name that is cut off, or not UTF-8, or without its length.
+    let huge = [0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1, 1, b'a'];
+    let bad = [&[1, 1, b'a'][..], &huge, &[0, 0], &[0, 9, b'a'], &[0, 1, 0xff], &[0]];
+    for body in bad {
+        assert!(given(body).is_err(), "{body:?}");
+    }
+}
+
+#[test]
 fn names_of_a_block_that_is_not_kept_are_not_kept() {
     let whole = written(&small());
     // The same file with another block in place of its end.

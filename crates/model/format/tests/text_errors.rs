@@ -255,7 +255,7 @@ fn json_needs_its_keys() {
     check(
         "{\"thread\":\"T1\",\"op\":\"w\",\"var\":\"x\"}\n",
         expect![[
-            r#"a: line 1: expected the JSON object of an event: unknown field `var`, expected one of `thread`, `op`, `on`, `order`, `location`, `stack`, `value`, `semaphore`, `start`, `barrier`, `parties`, `variable`, `initial`, `waits_are_requested`, `events`, `ended`, `text`, `threads`, `misuses`, `started`, at character 29 of `{"thread":"T1","op":"w","var":"x"}`"#
+            r#"a: line 1: expected the JSON object of an event: unknown field `var`, expected one of `thread`, `op`, `on`, `order`, `location`, `stack`, `value`, `semaphore`, `start`, `barrier`, `parties`, `variable`, `initial`, `waits_are_requested`, `events`, `ended`, `text`, `threads`, `misuses`, `started`, `name`, at character 29 of `{"thread":"T1","op":"w","var":"x"}`"#
         ]],
     );
     check(
@@ -335,13 +335,13 @@ fn other_json_lines_are_declarations() {
     check(
         "{\"semaphore\":\"s\"}\n",
         expect![[
-            r#"a: line 1: expected the keys of one event, or `semaphore` and `start`, or `barrier` and `parties`, or `variable` and `initial`, or `waits_are_requested` with true, or `events` with 0, or `ended`, `text` and `threads`, or `started`, found `{"semaphore":"s"}`"#
+            r#"a: line 1: expected the keys of one event, or `semaphore` and `start`, or `barrier` and `parties`, or `variable` and `initial`, or `waits_are_requested` with true, or `events` with 0, or `ended`, `text` and `threads`, or `started`, or `thread` and a `name`, found `{"semaphore":"s"}`"#
         ]],
     );
     check(
         "{\"barrier\":\"b\",\"start\":2}\n",
         expect![[
-            r#"a: line 1: expected the keys of one event, or `semaphore` and `start`, or `barrier` and `parties`, or `variable` and `initial`, or `waits_are_requested` with true, or `events` with 0, or `ended`, `text` and `threads`, or `started`, found `{"barrier":"b","start":2}`"#
+            r#"a: line 1: expected the keys of one event, or `semaphore` and `start`, or `barrier` and `parties`, or `variable` and `initial`, or `waits_are_requested` with true, or `events` with 0, or `ended`, `text` and `threads`, or `started`, or `thread` and a `name`, found `{"barrier":"b","start":2}`"#
         ]],
     );
     check(
@@ -353,7 +353,7 @@ fn other_json_lines_are_declarations() {
     check(
         "{\"events\":3}\n",
         expect![[
-            r#"a: line 1: expected the keys of one event, or `semaphore` and `start`, or `barrier` and `parties`, or `variable` and `initial`, or `waits_are_requested` with true, or `events` with 0, or `ended`, `text` and `threads`, or `started`, found `{"events":3}`"#
+            r#"a: line 1: expected the keys of one event, or `semaphore` and `start`, or `barrier` and `parties`, or `variable` and `initial`, or `waits_are_requested` with true, or `events` with 0, or `ended`, `text` and `threads`, or `started`, or `thread` and a `name`, found `{"events":3}`"#
         ]],
     );
     check(

@@ -231,6 +231,24 @@ proptest! {
     }
 
     #[test]
+    fn what_the_program_calls_its_threads_reads_back(given: Vec<Option<String>>) {
+        let mut builder = TraceBuilder::new();
+        let (var, site) = (builder.var("x"), builder.site("a.c:1"));
+        for (number, name) in given.iter().enumerate() {
+            let thread = builder.thread(&format!("T{number}"));
+            builder.push(thread, Op::Access(AccessOp::Write, var), site);
+            builder.names().give_name(thread, name.as_deref().unwrap_or_default());
+        }
+        let trace = builder.finish().unwrap();
+        for format in [Format::Rwt, Format::JsonLines] {
+            let bytes = written(&trace, format).unwrap();
+            let again = read_from(&bytes[..], "a", &ReadOptions::default()).unwrap().trace;
+            let names = [&again, &trace].map(|it| it.names().given_names().collect::<Vec<_>>());
+            prop_assert_eq!(&names[0], &names[1], "{:?}", format);
+        }
+    }
+
+    #[test]
     fn what_a_format_cannot_carry_is_refused(
         seed: u64,
         names in prop::collection::vec(

@@ -77,6 +77,8 @@ pub struct Names {
     pub locals: Interner<LocalId>,
     /// Places in the code; see [`Names::site`] for those with a stack.
     pub sites: Interner<SiteId>,
+    /// What the program calls its threads, up to the last one that it gives a name.
+    given: IndexVec<ThreadId, Option<Box<str>>>,
 }
 
 /// Calls something of the names of a kind that is known only at run time; `$none` stands for nothing.
@@ -194,6 +196,37 @@ impl Names {
             || semaphore.is_some_and(|name| self.semaphores.get(name).is_some())
     }
 
+    /// What the program calls `thread`, if it gives it a name, as by `pthread_setname_np`: for people to read. Several
+    /// threads may have one name, so nothing goes by it.
+    #[must_use]
+    pub fn given_name(&self, thread: ThreadId) -> Option<&str> {
+        self.given.get(thread)?.as_deref()
+    }
+
+    /// The threads that the program gives names, with these.
+    pub fn given_names(&self) -> impl Iterator<Item = (ThreadId, &str)> {
+        self.given.entries().filter_map(|(thread, name)| Some((thread, name.as_deref()?)))
+    }
+
+    /// Says that the program calls `thread` so; an empty name is none.
+    ///
+    /// # Panics
+    /// If there is no such thread.
+    pub fn give_name(&mut self, thread: ThreadId, name: &str) {
+        assert!(thread.index() < self.threads.len(), "a thread that is there");
+        *self.given.get_or_default(thread) = (!name.is_empty()).then(|| name.into());
+        self.trim_given();
+    }
+
+    /// Forgets what was said of threads that are not there. Equal names have equal tables, so none ends with nothing.
+    fn trim_given(&mut self) {
+        let given = self.given.as_mut_vec();
+        given.truncate(self.threads.len());
+        while given.last().is_some_and(Option::is_none) {
+            given.pop();
+        }
+    }
+
     /// For each site the first one with the same location.
     #[must_use]
     pub fn first_sites(&self) -> IndexVec<SiteId, SiteId> {
@@ -244,6 +277,7 @@ impl Names {
     /// Forgets all but the first `count` names of `kind`.
     pub fn truncate(&mut self, kind: NameKind, count: usize) {
         of_kind!(self, kind, (), .truncate(count));
+        self.trim_given();
     }
 
     /// `op` as text formats spell it, such as `w(x)`, `ar.acquire(flag)`, `fence(seqcst)`.
@@ -318,6 +352,23 @@ mod tests {
         assert_eq!((names.location(plain), names.location(called)), ("a.c:1", "a.c:1"));
         assert_eq!(names.stack(plain).count(), 0);
         assert_eq!(names.stack(called).collect::<Vec<_>>(), ["b.c:2", "main.c:3"]);
+    }
+
+    #[test]
+    fn threads_have_the_names_that_they_were_given_last() {
+        let mut names = Names::default();
+        let threads = ["main", "T1", "T2"].map(|name| names.threads.intern(name));
+        names.give_name(threads[2], "writer");
+        names.give_name(threads[1], "reader");
+        names.give_name(threads[2], "reader");
+        let given = |names: &Names| threads.map(|it| names.given_name(it).map(str::to_owned));
+        assert_eq!(given(&names), [None, Some("reader".into()), Some("reader".into())]);
+        names.give_name(threads[2], "");
+        assert_eq!(names.given_names().collect::<Vec<_>>(), [(threads[1], "reader")]);
+        names.truncate(NameKind::Thread, 1);
+        let mut same = Names::default();
+        same.threads.intern("main");
+        assert_eq!(names, same);
     }
 
     #[test]

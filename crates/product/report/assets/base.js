@@ -141,7 +141,12 @@ function chunkOf(at) {
         const [told, view] = [data(`report${at}`), data(`view${at}`)];
         if (told === null || view === null) return null;
         const text = (id) => view.strings[id];
-        view.threads = view.threads.map(({ number, name }) => ({ number, name: text(name) }));
+        view.threads = view.threads.map(({ number, name, given }) => ({
+            number,
+            name: text(name),
+            // What the program calls it is said where there is room for it.
+            title: given === undefined ? text(name) : `${text(name)} ${text(given)}`,
+        }));
         view.callers = view.callers.map((callers) => callers.map(text));
         view.held = view.held.map((set) =>
             set.map(({ name, shared, since }) => ({ name: text(name), isShared: shared, since })),

@@ -67,7 +67,7 @@ function widths(lines, threads, left) {
                 .flatMap((line) => line.cells)
                 .filter((cell) => cell.event.thread === thread);
             const texts = cells.map((cell) => widthOf(label(cell)));
-            return left(thread) + 34 + Math.max(46, widthOf(thread.name), ...texts);
+            return left(thread) + 34 + Math.max(46, widthOf(thread.title), ...texts);
         };
         return [widest(lines), widest(lines.filter((line) => line.cells.length > 1))];
     });
@@ -253,7 +253,7 @@ function eventLine(at, line, index, view) {
     const cells = line.cells.map((cell) => {
         const x = at.x(cell.event.thread);
         const title =
-            `event ${cell.event.number}, ${cell.event.thread.name}: ${label(cell)}` +
+            `event ${cell.event.number}, ${cell.event.thread.title}: ${label(cell)}` +
             (cell.event.place.name ? ` at ${cell.event.place.name}` : '');
         return svg(
             'g',
@@ -377,8 +377,8 @@ function diagram(view, room) {
             svg(
                 'text',
                 { x: at.x(thread) - 6, y: 22, class: 'thread' },
-                svg('title', null, thread.name),
-                clip(thread.name, LABEL_MAX),
+                svg('title', null, thread.title),
+                clip(thread.title, LABEL_MAX),
             ),
         ),
     );
@@ -399,7 +399,7 @@ function diagram(view, room) {
             svg(
                 'title',
                 null,
-                `${bar.thread.name} holds ${bar.lock.name}` + (bar.lock.isShared ? ', shared' : ''),
+                `${bar.thread.title} holds ${bar.lock.name}` + (bar.lock.isShared ? ', shared' : ''),
             ),
         );
     });

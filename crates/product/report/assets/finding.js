@@ -91,7 +91,7 @@ function site(chunk, told, { event: at, holding, callers: list }, isStuck) {
         el(
             'p',
             { class: 'site-head' },
-            el('b', null, event.thread.name),
+            el('b', null, event.thread.title),
             ' ',
             el('span', { title: event.op }, prose(isStuck ? waiting(event) : deed(event))),
             el('span', { class: 'soft' }, `, event ${event.number}`),
@@ -485,7 +485,7 @@ function words(view, entry) {
         return el(
             'p',
             { class: 'deed' },
-            el('b', null, cell.event.thread.name),
+            el('b', null, cell.event.thread.title),
             end,
             prose(isBlocked ? waiting(cell.event) : deed(cell.event)),
             value === null ? '' : [' = ', el('code', null, value)],
@@ -509,7 +509,7 @@ function situated(view) {
         el(
             'tr',
             null,
-            el('th', { scope: 'row' }, thread.name),
+            el('th', { scope: 'row' }, thread.title),
             el(
                 'td',
                 null,
@@ -658,7 +658,7 @@ function details(finding) {
                 : entry.sites.map((one, at) => site(chunk, told.sites[at], one, isStuck)),
             (entry.related ?? []).map((one) => related(chunk, one)),
         ),
-        (entry.legend || []).map((line) => el('p', { class: 'soft' }, `${line}.`)),
+        (entry.legend || []).map((line) => el('p', { class: 'soft' }, prose(line), '.')),
         known(entry.known),
         choices(entry.choices),
         entry.note ? el('p', null, entry.note, '.') : null,

@@ -281,8 +281,18 @@ pub fn trace_entry<'a>(path: &'a str, trace: &Trace) -> impl Serialize + use<'a>
         threads: names.threads.len(),
         locks: names.locks.len(),
         vars: names.vars.len(),
+        thread_names?: thread_names(trace),
         recorded?: trace.run_start().map(start_entry),
     }
+}
+
+/// What the program calls its threads, by the names that they have in the trace; none if it gives no names.
+fn thread_names(trace: &Trace) -> Option<BTreeMap<String, String>> {
+    let names = trace.names();
+    let given = names.given_names();
+    let given =
+        given.map(|(thread, given)| (names.threads.name(thread).to_owned(), given.to_owned()));
+    Some(given.collect::<BTreeMap<_, _>>()).filter(|given| !given.is_empty())
 }
 
 /// How the recorded run was started. What is not known is left out.
@@ -482,6 +492,7 @@ fn site_entry(trace: &Trace, event: EventId) -> impl Serialize {
     object! {
         event: site.number,
         thread: site.thread,
+        thread_name?: trace.names().given_name(trace.event(event).thread),
         op: site.op.clone(),
         location: site.location,
         function?: site.function(),

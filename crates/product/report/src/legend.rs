@@ -1,4 +1,4 @@
-//! What the names in a finding mean: who started its threads, and what recorders call things
+//! What the names in a finding mean: what the program calls its threads and who started them, and what recorders call things
 //! that have no name in the program, such as `Item#1`.
 
 use std::sync::OnceLock;
@@ -36,24 +36,39 @@ impl<'t> Legend<'t> {
         lines.into_iter().flatten().map(|line| shown(&line).into_owned()).collect()
     }
 
-    /// Where the threads of `finding` were started, in a sentence; none if the trace does not say.
+    /// Where the threads of `finding` were started, and what the program calls them, in a sentence; none if the trace
+    /// does not say.
     fn threads(&self, finding: &Finding) -> Option<String> {
         let mut threads: Vec<ThreadId> =
             finding.events.iter().map(|&event| self.trace.event(event).thread).collect();
         threads.sort_unstable();
         threads.dedup();
-        let names = &self.trace.names().threads;
-        let start = |thread: ThreadId| {
+        let start = |&thread: &ThreadId| {
             let fork = self.trace.lifetime(thread).fork?;
-            Some((names.name(thread), self.at(fork, "")))
+            Some((self.called(thread), self.at(fork, "")))
         };
-        let starts: Vec<_> = threads.into_iter().filter_map(start).take(EXPLAINED_MAX).collect();
-        let parts = starts.iter().enumerate().map(|(at, (thread, place))| match at {
+        let starts = threads.iter().filter_map(start);
+        let starts = starts.enumerate().map(|(at, (thread, place))| match at {
             0 => format!("{thread} was started{place}"),
             _ => format!("{thread}{place}"),
         });
-        let parts: Vec<String> = parts.collect();
+        // Of the first thread no trace says who started it.
+        let is_first = |thread: &ThreadId| self.trace.lifetime(*thread).fork.is_none();
+        let first = threads.iter().filter(|&thread| is_first(thread)).filter_map(|&thread| {
+            let name = given_name(self.trace, thread)?;
+            Some(format!("{} is called `{name}`", self.trace.names().threads.name(thread)))
+        });
+        let parts: Vec<String> = starts.chain(first).take(EXPLAINED_MAX).collect();
         (!parts.is_empty()).then(|| parts.join("; "))
+    }
+
+    /// The name of `thread` in the trace, with what the program calls it.
+    fn called(&self, thread: ThreadId) -> String {
+        let name = self.trace.names().threads.name(thread);
+        match given_name(self.trace, thread) {
+            Some(given) => format!("{name} `{given}`"),
+            None => name.to_owned(),
+        }
     }
 
     /// What the names in `finding` mean that the recorder made up.
@@ -150,6 +165,11 @@ impl<'t> Legend<'t> {
             births
         })
     }
+}
+
+/// What the program calls `thread`, fit to stand between backquotes.
+fn given_name(trace: &Trace, thread: ThreadId) -> Option<String> {
+    Some(trace.names().given_name(thread)?.replace('`', "'"))
 }
 
 /// The function and the variable of `main().pool.size`, if `name` is of that form.

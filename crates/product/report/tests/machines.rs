@@ -111,6 +111,7 @@ fn hostile() -> Trace {
     let mut builder = TraceBuilder::new();
     let name = |what: &str| format!("{what}{HOSTILE}");
     let threads = ["T", "U"].map(|it| builder.thread(&name(it)));
+    builder.names().give_name(threads[0], HOSTILE);
     let locks = ["m", "n"].map(|it| builder.lock(&name(it)));
     let var = builder.var(&name("x"));
     let frames = [name("f") + " (" + HOSTILE + ":7)", HOSTILE.to_owned()];

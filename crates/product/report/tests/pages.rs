@@ -4,7 +4,7 @@ use expect_test::expect;
 use reweave_analysis::{Outcome, Settings};
 use reweave_catalog::Quiet;
 use reweave_report::{Examined, SetAside, Sources};
-use reweave_trace::Trace;
+use reweave_trace::{AccessOp, Op, ThreadOp, Trace, TraceBuilder};
 use serde_json::Value;
 
 fn found(trace: &Trace, only: &str) -> Outcome {
@@ -249,6 +249,45 @@ fn a_page_tells_who_started_the_threads_and_where_locks_were_taken() {
     for part in [legend, "holding m (acquired at line 1)"] {
         assert!(script.contains(part) && plain.contains(part), "{part} in {page}");
     }
+}
+
+/// A race of two threads that the program calls so.
+fn named(names: [&str; 2]) -> Trace {
+    let mut builder = TraceBuilder::new();
+    let threads = ["main", "T1"].map(|name| builder.thread(name));
+    let (var, sites) = (builder.var("x"), [3, 4, 5].map(|at| builder.site(&format!("a.c:{at}"))));
+    builder.push(threads[0], Op::Thread(ThreadOp::Fork, threads[1]), sites[0]);
+    for (at, thread) in threads.into_iter().enumerate() {
+        builder.names().give_name(thread, names[at]);
+        builder.push(thread, Op::Access(AccessOp::Write, var), sites[1 + at]);
+    }
+    builder.finish().expect("it is well formed")
+}
+
+#[test]
+fn threads_are_known_by_the_names_that_the_program_gives_them() {
+    let trace = named(["boss", "reader"]);
+    let outcome = found(&trace, "races.exact");
+    let examined = [Examined::new("run.rwt", &trace, &outcome)];
+    let page = page(&examined);
+    let (_, plain) = page.split_once("<noscript>").unwrap();
+    let legend = "T1 `reader` was started at a.c:3 by main; main is called `boss`";
+    let view: Value = serde_json::from_str(data(&page, "view0")).unwrap();
+    assert_eq!(view["findings"][0]["legend"][0], legend);
+    assert!(plain.contains(legend), "{plain}");
+    let strings = view["strings"].as_array().unwrap();
+    let threads = view["threads"].as_array().unwrap();
+    let given = threads.iter().map(|it| &strings[it["given"].as_u64().unwrap() as usize]);
+    assert_eq!(given.collect::<Vec<_>>(), ["boss", "reader"]);
+    let mut json = Vec::new();
+    reweave_report::json(&mut json, &examined).unwrap();
+    let report: Value = serde_json::from_slice(&json).unwrap();
+    let names = serde_json::json!({ "main": "boss", "T1": "reader" });
+    assert_eq!(report["trace"]["thread_names"], names);
+    assert_eq!(report["findings"][0]["sites"][1]["thread_name"], "reader");
+    let mut text = Vec::new();
+    reweave_report::text(&mut text, &examined).unwrap();
+    assert!(String::from_utf8(text).unwrap().contains(legend));
 }
 
 #[test]

@@ -216,6 +216,8 @@ fn hostile() -> Trace {
     let mut builder = TraceBuilder::new();
     let bad = "<script>alert(1)</script>\u{1b}[2J\u{202e}'\"&";
     let [first, second] = [builder.thread(bad), builder.thread("</td>")];
+    builder.names().give_name(first, bad);
+    builder.names().give_name(second, "a`b");
     let (var, site) = (builder.var(bad), builder.site(bad));
     builder.push(first, Op::Access(AccessOp::Write, var), site);
     builder.push(second, Op::Access(AccessOp::Write, var), site);

@@ -76,7 +76,7 @@ use attempts::Attempts;
 use descriptors::OpenDescriptors;
 use events::{Memory, Objects, Waiting};
 use misuses::Misuses;
-use names::{Birth, Content, Context, Contexts, Stack, legal_site};
+use names::{Birth, Content, Context, Contexts, Stack, legal_site, thread_name};
 use rules::{Impossible, Rules};
 use scan::{Ahead, FirstPass, MAIN, cells_with_unknown_writers};
 use spins::Spins;
@@ -189,6 +189,8 @@ struct Thread {
     last_event: Option<EventId>,
     /// Whether the trace says that synchronization may be missing before what it does next.
     is_doubted: bool,
+    /// What the program called it last; empty if it does not.
+    given_name: String,
 }
 
 /// What is to be said of the wait of `event` which begins with `op`: that it does not last for ever, or is not
@@ -315,6 +317,7 @@ fn run<S: Stream>(
         pass.step(&mut ahead, number, event)?;
     }
     pass.end(exit)?;
+    pass.give_names();
     pass.summary.threads = pass.sink.names().threads.len();
     pass.summary.ending = ahead.into_inner().ending();
     Ok(pass.summary)
@@ -421,7 +424,7 @@ impl Pass<'_> {
             }
             Kind::Block | Kind::Unblock => return Ok(()),
             Kind::Interrupted if event.extra.is_none() => return Ok(()),
-            Kind::Detach => return self.detach(event.address as u32, event.extra),
+            Kind::Detach => return self.detach(&event),
             _ => {}
         }
         let logged = state.logged.entry(event.code).or_default();
@@ -511,6 +514,19 @@ impl Pass<'_> {
         };
         self.threads[place].id = Some(id);
         id
+    }
+
+    /// Says what the program calls the threads of the trace. A name that is the program's own is none: threads that are
+    /// given no name have that one.
+    fn give_names(&mut self) {
+        let program = self.symbols.program().unwrap_or_default();
+        let own = thread_name(program.as_bytes());
+        let names = self.sink.names();
+        for Thread { id, given_name, .. } in &self.threads {
+            if let Some(id) = id.filter(|_| !given_name.is_empty() && *given_name != own) {
+                names.give_name(id, given_name);
+            }
+        }
     }
 
     /// Counts an event that cannot have happened.
@@ -703,6 +719,10 @@ impl Symbols for Rc<RefCell<symbols::Symbols>> {
 
     fn library(&mut self, code: u64) -> Option<String> {
         self.borrow_mut().library(code).map(str::to_owned)
+    }
+
+    fn program(&mut self) -> Option<String> {
+        self.borrow().program().map(str::to_owned)
     }
 
     fn build_id(&mut self, path: &str) -> String {

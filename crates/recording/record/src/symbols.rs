@@ -136,6 +136,13 @@ impl Symbols {
         self.resolved_ids.retain(|(map, _), _| *map != number);
     }
 
+    /// The name of the program's file, which is mapped before all others.
+    #[must_use]
+    pub fn program(&self) -> Option<&str> {
+        let first = self.modules.iter().next()?;
+        Some(first.path.rsplit('/').next().unwrap_or(&first.path))
+    }
+
     /// From here on addresses are those of the map `number`.
     pub const fn select(&mut self, number: u64) {
         self.selected = number;

@@ -290,12 +290,23 @@ impl Entry {
 impl Entry {
     /// Logs an event that no plan counts.
     pub unsafe fn log_unplanned(&self, kind: Kind, address: u64, extra: Option<u64>) {
+        self.log_unplanned_pair(kind, address, extra, None);
+    }
+
+    /// The same of an event that has a value, too.
+    pub unsafe fn log_unplanned_pair(
+        &self,
+        kind: Kind,
+        address: u64,
+        extra: Option<u64>,
+        value: Option<u64>,
+    ) {
         memory::tell_hidden(self);
         let buffer = (*self.thread).buffer;
         let number = (*buffer).numbered.then(process::next_number);
         let stored = take_stored(self.thread);
         let event = Event::new(kind, address, self.code);
-        (*buffer).put_event(&Event { number, stored, extra, ..event });
+        (*buffer).put_event(&Event { number, stored, extra, value, ..event });
     }
 
     /// Notes that the program is about to call what must not be called by a handler of a signal, if it does so:

@@ -415,7 +415,9 @@ kinds! {
     /// `address` were allocated out of sight since the last event that is no access, within a call that is
     /// intercepted or by a library of OpenMP; with an `extra` of 0, other memory too.
     Argument,
-    /// Nobody is to join thread number `address`, unless `extra` is one of [`detach`]. No plan counts it.
+    /// Nobody is to join thread number `address`, unless `extra` is one of [`detach`]. No plan counts it. If there is a
+    /// `value`, the thread has a name from now on: `extra` and `value` are its sixteen bytes, with zeros after a
+    /// shorter one.
     Detach,
 }
 
@@ -545,6 +547,16 @@ impl Event {
         matches!(self.kind, Kind::Receive) && channel::thread(self.address).is_some()
     }
 
+    /// The sixteen bytes of the name that a thread is given, the thread of number `address`.
+    #[must_use]
+    pub fn given_name(&self) -> Option<[u8; 16]> {
+        let (Kind::Detach, Some(second)) = (self.kind, self.value) else { return None };
+        let mut name = [0; 16];
+        name[..8].copy_from_slice(&self.extra.unwrap_or(0).to_le_bytes());
+        name[8..].copy_from_slice(&second.to_le_bytes());
+        Some(name)
+    }
+
     /// Writes the event into `words` and says how many it took.
     #[inline]
     pub fn encode(&self, words: &mut [u64; EVENT_WORDS_MAX]) -> usize {
@@ -641,6 +653,18 @@ mod tests {
                 assert_eq!(Event::decode(count - 1, |place| words[place]), None);
             }
         }
+    }
+
+    #[test]
+    fn a_name_is_no_reason_to_detach_a_thread() {
+        let named = |first, second| {
+            let words = [first, second].map(|text: &[u8; 8]| Some(u64::from_le_bytes(*text)));
+            Event { extra: words[0], value: words[1], ..Event::new(Kind::Detach, 3, 0) }
+        };
+        let reader = named(b"reader 1", b"2\0\0\0\0\0\0\0").given_name();
+        assert_eq!(reader.as_ref(), Some(b"reader 12\0\0\0\0\0\0\0"));
+        let cancelled = Event { extra: Some(detach::CANCELLED), ..Event::new(Kind::Detach, 3, 0) };
+        assert_eq!(cancelled.given_name(), None);
     }
 
     #[test]

@@ -1,5 +1,5 @@
-//! What a trace says beside its events: how the run was started, how it ended, and what variables held
-//! at its start.
+//! What a trace says beside its events: how the run was started, how it ended, what variables held
+//! at its start, and what the program calls its threads.
 //!
 //! ```text
 //! run start = (field: u8, text)*
@@ -7,12 +7,15 @@
 //! misuse   = kind: u8, event number: varint, other event number or 0: varint, text
 //! text     = length: varint, bytes
 //! initials = (place: varint, value: varint)*
+//! given    = (place: varint, text)*
 //! ```
 //!
 //! A value is the 64 bits of a signed number, its sign in the lowest bit.
 
 use reweave_base::Id as _;
-use reweave_trace::{EndKind, EventId, Misuse, MisuseKind, RunEnd, RunStart, ThreadEnd, VarId};
+use reweave_trace::{
+    EndKind, EventId, Misuse, MisuseKind, Names, RunEnd, RunStart, ThreadEnd, ThreadId, VarId,
+};
 
 use super::{push_varint, take_varint};
 
@@ -188,4 +191,28 @@ pub(super) fn read_initials(bytes: &[u8], count: usize) -> Result<Vec<(VarId, i6
         initials.push((VarId::from_index(place), (value >> 1) as i64 ^ -((value & 1) as i64)));
     }
     Ok(initials)
+}
+
+/// What the program calls its threads.
+pub(super) fn write_given(names: &Names) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    for (thread, name) in names.given_names() {
+        push_varint(&mut bytes, thread.index() as u64);
+        push_text(&mut bytes, name);
+    }
+    bytes
+}
+
+/// Adds to `names` what the program calls its threads.
+pub(super) fn read_given(bytes: &[u8], names: &mut Names) -> Result<(), String> {
+    let mut rest = bytes;
+    while !rest.is_empty() {
+        let place = take_varint(&mut rest)?;
+        let name = take_text(&mut rest)?;
+        if place >= names.threads.len() as u64 || name.is_empty() {
+            return Err("a name that the program gives to no thread, or an empty one".into());
+        }
+        names.give_name(ThreadId::from_index(place as usize), &name);
+    }
+    Ok(())
 }

@@ -14,6 +14,8 @@ use super::harness::{Workshop, compilers};
 /// How compilers are asked to build.
 const LEVELS: [&str; 2] = ["-O0", "-O2"];
 
+const MODES: [&str; 2] = ["serial", "free"];
+
 /// What the names of memory must not have that a programmer did not give a name.
 const MADE_UP: [&str; 9] = [
     "block#",
@@ -204,4 +206,48 @@ fn threads_are_known_by_who_started_them_and_objects_by_who_allocated_them() {
               node<int,Point>#1 was allocated at named_containers.cpp:23 by main
               total is a local variable of main"#]],
     );
+}
+
+/// What the program of `thread_names.c` calls its threads, in a run with these options and words.
+fn thread_names(folder: &Workshop, options: &[&str], words: &[&str]) -> Vec<String> {
+    let words = [&["thread_names"], words].concat();
+    let trace = folder.record(options, &words).trace;
+    let names = trace.names();
+    let called = |(thread, name)| format!("{} {name}", names.threads.name(thread));
+    let mut called: Vec<String> = names.given_names().map(called).collect();
+    called.sort_unstable();
+    called
+}
+
+#[test]
+fn threads_have_the_names_that_the_program_gave_them_last() {
+    for compiler in compilers("c") {
+        let folder = Workshop::with(&["thread_names.c"]);
+        folder.build("thread_names.c", compiler, &["-O1"]);
+        let expected = ["T1 reader", "T2 reader", "T3 writer  [31m\u{f6}\u{fffd}", "main boss"]
+            .map(str::to_owned);
+        for mode in MODES {
+            for words in [&[][..], &["child"]] {
+                let called = thread_names(&folder, &["--mode", mode], words);
+                assert_eq!(called, expected, "{compiler} {mode} {words:?}");
+            }
+            let output = folder.reweave(&["check", "run.rwt", "--all"]);
+            let report = String::from_utf8_lossy(&output.stdout);
+            for said in [
+                "T1 `reader` was started at thread_names.c:37 by main",
+                "; T4 at thread_names.c:40 by main",
+            ] {
+                assert!(report.contains(said), "{compiler} {mode}: {report}");
+            }
+        }
+    }
+}
+
+#[test]
+fn threads_of_a_static_program_have_names() {
+    let Some(compiler) = compilers("c").first().copied() else { return };
+    let folder = Workshop::with(&["thread_names.c"]);
+    folder.build("thread_names.c", compiler, &["-static"]);
+    // What is given by `prctl` is not seen there.
+    assert_eq!(thread_names(&folder, &[], &[]), ["T1 reader", "T2 reader", "main boss"]);
 }

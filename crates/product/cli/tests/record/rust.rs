@@ -273,17 +273,30 @@ fn fields_elements_and_variants_have_the_names_of_the_source() {
           `w(named::STATS.0.bytes[2])` at src/bin/named.rs:39 and `r(named::STATS.0.bytes[2])` at src/bin/named.rs:39 can happen at the same time
             T1: w(named::STATS.0.bytes[2]) at src/bin/named.rs:39 in named::work, holding no lock
             T2: r(named::STATS.0.bytes[2]) at src/bin/named.rs:39 in named::work, holding no lock
-          T1 was started at src/bin/named.rs:57 by main; T2 at src/bin/named.rs:57 by main
+          T1 `worker-0` was started at src/bin/named.rs:57 by main; T2 `worker-1` at src/bin/named.rs:57 by main
           `w(Arc<Server>#1.state.Busy.job)` at src/bin/named.rs:41 and `r(Arc<Server>#1.state.Busy.job)` at src/bin/named.rs:41 can happen at the same time
             T1: w(Arc<Server>#1.state.Busy.job) at src/bin/named.rs:41 in named::work, holding no lock
             T2: r(Arc<Server>#1.state.Busy.job) at src/bin/named.rs:41 in named::work, holding no lock
-          T1 was started at src/bin/named.rs:57 by main; T2 at src/bin/named.rs:57 by main
+          T1 `worker-0` was started at src/bin/named.rs:57 by main; T2 `worker-1` at src/bin/named.rs:57 by main
           Arc<Server>#1 was allocated at src/bin/named.rs:48 by main
           `w(Arc<Server>#1.state.Busy.tries.1)` at src/bin/named.rs:42 and `r(Arc<Server>#1.state.Busy.tries.1)` at src/bin/named.rs:42 can happen at the same time
             T1: w(Arc<Server>#1.state.Busy.tries.1) at src/bin/named.rs:42 in named::work, holding no lock
             T2: r(Arc<Server>#1.state.Busy.tries.1) at src/bin/named.rs:42 in named::work, holding no lock
-          T1 was started at src/bin/named.rs:57 by main; T2 at src/bin/named.rs:57 by main
+          T1 `worker-0` was started at src/bin/named.rs:57 by main; T2 `worker-1` at src/bin/named.rs:57 by main
           Arc<Server>#1 was allocated at src/bin/named.rs:48 by main"#]].assert_eq(&lines.join("\n"));
+}
+
+#[test]
+fn threads_have_the_names_that_their_builders_gave_them() {
+    let Some(project) = &*PROJECT else { return };
+    for mode in ["serial", "free"] {
+        let run = project.record(PROFILES[0], &["--mode", mode], &["named"], "called.rwt");
+        assert!(run.status.success(), "{}", text(&run.stderr));
+        let report = project.reweave(&["check", "called.rwt", "--format", "json"]);
+        let report: serde_json::Value = serde_json::from_slice(&report.stdout).unwrap();
+        let names = serde_json::json!({ "T1": "worker-0", "T2": "worker-1" });
+        assert_eq!(report["trace"]["thread_names"], names, "{mode}");
+    }
 }
 
 #[test]

@@ -166,7 +166,9 @@ impl List {
             first.get_or_insert_with(|| strings.text(&location));
             // The filter searches these besides the message.
             let said = [names.threads.name(event.thread), &op, &location];
-            let unsaid = said.into_iter().filter(|text| !finding.message.contains(text));
+            let given = names.given_name(event.thread);
+            let unsaid =
+                said.into_iter().chain(given).filter(|text| !finding.message.contains(text));
             words.extend(unsaid.map(|text| strings.text(text)));
         }
         words.dedup();

@@ -5,7 +5,7 @@
 //! an overview takes one pass over the trace and a few kilobytes.
 
 use reweave_base::Id as _;
-use reweave_trace::Trace;
+use reweave_trace::{ThreadId, Trace};
 use serde::Serialize;
 
 /// How many parts a run is cut into at most.
@@ -58,7 +58,7 @@ impl Overview {
         }
         let lanes = names.entries().zip(&each).map(|((thread, name), counts)| Lane {
             number: thread.index(),
-            name: name.to_owned(),
+            name: called(trace, thread, name),
             activity: shades(counts, counts.iter().copied().max().unwrap_or(0)),
         });
         let most = all.iter().copied().max().unwrap_or(0);
@@ -68,6 +68,14 @@ impl Overview {
             all: shades(&all, most),
             threads: lanes.collect(),
         })
+    }
+}
+
+/// The `name` of `thread`, with what the program calls it.
+fn called(trace: &Trace, thread: ThreadId, name: &str) -> String {
+    match trace.names().given_name(thread) {
+        Some(given) => format!("{name} {given}"),
+        None => name.to_owned(),
     }
 }
 

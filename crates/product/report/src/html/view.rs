@@ -73,6 +73,9 @@ impl Strings {
 struct ThreadView {
     number: usize,
     name: u32,
+    /// What the program calls it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    given: Option<u32>,
 }
 
 /// An operation, and how it is spelled if not in the usual way.
@@ -559,8 +562,10 @@ impl Builder<'_> {
     }
 
     fn thread(&mut self, thread: ThreadId) -> usize {
-        let name = self.strings.text(self.examined.trace.names().threads.name(thread));
-        self.threads.id(ThreadView { number: reweave_base::Id::index(thread), name })
+        let names = self.examined.trace.names();
+        let name = self.strings.text(names.threads.name(thread));
+        let given = names.given_name(thread).map(|given| self.strings.text(given));
+        self.threads.id(ThreadView { number: reweave_base::Id::index(thread), name, given })
     }
 
     /// Which locks are held in `sections`.

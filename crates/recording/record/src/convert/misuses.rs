@@ -11,6 +11,7 @@ use reweave_base::{FxHashMap, FxHashSet};
 use reweave_runtime::wire::{Event, Kind, detach, flag};
 use reweave_trace::{EventId, LockId, Marker, Misuse, MisuseKind, Op};
 
+use super::names::thread_name;
 use super::{Current, Pass};
 use crate::shadow::Access;
 
@@ -104,9 +105,13 @@ impl Misuses {
 }
 
 impl Pass<'_> {
-    /// Nobody is to join the thread `number`, or it is to end: then it might have done more.
-    pub fn detach(&mut self, number: u32, why: Option<u64>) -> io::Result<()> {
-        if why == Some(detach::CANCELLED) {
+    /// Nobody is to join a thread, or it is to end: then it might have done more. Or it is given a name.
+    pub fn detach(&mut self, event: &Event) -> io::Result<()> {
+        let number = event.address as u32;
+        if let Some(name) = event.given_name() {
+            let place = self.thread(number);
+            self.threads[place].given_name = thread_name(&name);
+        } else if event.extra == Some(detach::CANCELLED) {
             self.misuses.cancelled.insert(number);
             // So that it is known even if it did nothing.
             self.last_event(number, 0, true)?;

@@ -84,6 +84,11 @@ pub trait Symbols {
         path.rsplit('/').next().map(str::to_owned)
     }
 
+    /// The name of the program's file.
+    fn program(&mut self) -> Option<String> {
+        None
+    }
+
     /// The build id of the file at `path`, empty where there is none.
     fn build_id(&mut self, path: &str) -> String {
         let _ = path;
@@ -105,6 +110,19 @@ pub fn legal(name: &str) -> String {
         _ => character,
     };
     if name.is_empty() { "_".into() } else { name.chars().map(legal).collect() }
+}
+
+/// The most bytes that the kernel keeps of the name of a thread.
+const THREAD_NAME_BYTES: usize = 15;
+
+/// The name of a thread, whose bytes end at the first zero, as text without control characters: the kernel allows
+/// anything.
+pub fn thread_name(bytes: &[u8]) -> String {
+    let bytes = &bytes[..bytes.len().min(THREAD_NAME_BYTES)];
+    let length = bytes.iter().position(|&byte| byte == 0).unwrap_or(bytes.len());
+    let text = String::from_utf8_lossy(&bytes[..length]);
+    let legal = |character: char| if character.is_control() { ' ' } else { character };
+    text.chars().map(legal).collect::<String>().trim().to_owned()
 }
 
 /// The text of a site without what a text format cannot carry in a location.
@@ -371,5 +389,25 @@ impl Stack {
             self.contexts.push(contexts.child(parent, entered.call));
         }
         self.contexts.last().copied().unwrap_or(START)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_threads_are_text_without_control_characters() {
+        let cases: [(&[u8], &str); 6] = [
+            (b"reader\0rest\0\0\0\0\0", "reader"),
+            (b"fifteen bytes..\0", "fifteen bytes.."),
+            (b"sixteen bytes...", "sixteen bytes.."),
+            (b"a\nb\x1b[31m\0\0\0\0\0\0\0\0", "a b [31m"),
+            (b"gr\xc3\xb6\xc3\0", "gr\u{f6}\u{fffd}"),
+            (b" \t \0", ""),
+        ];
+        for (bytes, expected) in cases {
+            assert_eq!(thread_name(bytes), expected, "{bytes:?}");
+        }
     }
 }

@@ -480,8 +480,7 @@ pub mod rare {
         pure pthread_attr_getaffinity_np(of, size, to) [] zero done => writes(to, size);
         pure pthread_getschedparam(thread, policy, to) [] zero done => writes(policy, INT), writes(to, INT);
         pure pthread_getname_np(thread, to, room) [] zero done => writes_text(to);
-        pure pthread_setname_np(thread, name) [text(name)];
-        pure [pthread_setcancelstate pthread_setcanceltype](new, old) [] zero done => writes(old, INT);
+            pure [pthread_setcancelstate pthread_setcanceltype](new, old) [] zero done => writes(old, INT);
 
         // Networks.
         pure inet_ntop(family, from, to, room) [reads(from, address_bytes(family))] some made => writes_text(made);
@@ -605,6 +604,7 @@ pub mod rare {
     pub mod special {
         use super::*;
         use crate::interceptors::io::{note_address, room_at};
+        use crate::interceptors::threads;
 
         interceptors! {
             fn frexp(number: f64, to: usize) -> f64 |entry, call| { writes(&entry, to, INT); call() }
@@ -662,7 +662,10 @@ pub mod rare {
                 const SET_NAME: c_int = 15;
                 const GET_NAME: c_int = 16;
                 match option {
-                    SET_NAME => text_within(&entry, first, 16),
+                    SET_NAME => {
+                        text_within(&entry, first, 16);
+                        return threads::naming_self(&entry, first, call);
+                    }
                     GET_NAME => writes(&entry, first, 16),
                     _ => {}
                 }

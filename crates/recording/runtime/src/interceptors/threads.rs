@@ -1,4 +1,4 @@
-//! Threads: created, joined, detached, ended.
+//! Threads: created, named, joined, detached, ended.
 //!
 //! A thread is numbered by its creator, before it exists, so that both speak of the same number.
 //! Its end is noticed by a destructor of thread-specific data, which runs after a return,
@@ -11,7 +11,7 @@ use core::mem::ManuallyDrop;
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use super::program::log_range;
-use super::{enter_or, handlers, in_library, interceptors, libraries};
+use super::{enter_or, handlers, in_library, interceptors, libraries, library};
 use crate::log::Entry;
 use crate::thread::{self, Thread, life};
 use crate::wire::{Kind, channel, detach, flag, wait};
@@ -268,6 +268,34 @@ pub unsafe fn use_handle(entry: &Entry, handle: u64, flags: u16) {
     if !libraries::checks_are_seen(entry.code) {
         return;
     }
+    let number = number_of(entry, handle);
+    if let Some(number) = number.filter(|&number| number != (*entry.thread).number) {
+        let channel = channel::address(channel::id(channel::THREADS, number));
+        entry.log_flags(Kind::Receive, channel, flag::TRY | flag::SHARED | flags);
+    }
+}
+
+/// The most bytes that the name of a thread takes, with the zero at its end.
+const NAME_BYTES: usize = 16;
+
+/// The bytes of the name at `name`, with zeros after its end, as two words.
+unsafe fn name_words(name: usize) -> [u64; 2] {
+    let mut words = [0; 2];
+    for place in 0..NAME_BYTES - 1 {
+        let byte = *((name + place) as *const u8);
+        if byte == 0 {
+            break;
+        }
+        words[place / 8] |= u64::from(byte) << (8 * (place % 8));
+    }
+    words
+}
+
+/// The thread that has the handle `handle`, or had it last: its number.
+unsafe fn number_of(entry: &Entry, handle: u64) -> Option<u32> {
+    if handle == pthread_self() {
+        return Some((*entry.thread).number);
+    }
     let mut number = None;
     thread::each(|thread| {
         if (*thread).handle.load(Ordering::Acquire) == handle {
@@ -275,10 +303,29 @@ pub unsafe fn use_handle(entry: &Entry, handle: u64, flags: u16) {
         }
         false
     });
-    if let Some(number) = number.filter(|&number| number != (*entry.thread).number) {
-        let channel = channel::address(channel::id(channel::THREADS, number));
-        entry.log_flags(Kind::Receive, channel, flag::TRY | flag::SHARED | flags);
+    number
+}
+
+/// Notes that the running thread has the name at `name`, unless `set` fails to give it.
+#[cfg(not(reweave_static))]
+pub unsafe fn naming_self(entry: &Entry, name: usize, set: impl FnOnce() -> c_int) -> c_int {
+    naming(entry, Some((*entry.thread).number), name, set)
+}
+
+/// Notes that the thread `number`, if it is known, has the name at `name`, unless `set` fails to give it.
+unsafe fn naming(
+    entry: &Entry,
+    number: Option<u32>,
+    name: usize,
+    set: impl FnOnce() -> c_int,
+) -> c_int {
+    let result = set();
+    if let Some(number) = number.filter(|_| result == 0) {
+        let [first, second] = name_words(name);
+        let number = u64::from(number);
+        entry.log_unplanned_pair(Kind::Detach, number, Some(first), Some(second));
     }
+    result
 }
 
 /// Notes that nobody will join the thread with `handle`.
@@ -326,6 +373,10 @@ interceptors! {
     fn [pthread_detach thrd_detach](thread: u64) -> c_int |entry, call| {
         detached(&entry, thread);
         call()
+    }
+    fn pthread_setname_np(thread: u64, name: usize) -> c_int |entry, call| {
+        library::text(&entry, name);
+        naming(&entry, number_of(&entry, thread), name, call)
     }
     fn pthread_cancel(thread: u64) -> c_int |entry, call| {
         if let Some((_, child)) = find(thread) {

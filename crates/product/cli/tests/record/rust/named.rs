@@ -52,12 +52,12 @@ fn main() {
     // SAFETY: there is one thread.
     unsafe { *server.state.get() = State::Busy { job: 1, tries: (0, 0) } };
     let threads: Vec<_> = (0..2)
-        .map(|_| {
+        .map(|number| {
             let server = Arc::clone(&server);
-            thread::spawn(move || work(&server))
+            thread::Builder::new().name(format!("worker-{number}")).spawn(move || work(&server))
         })
         .collect();
     for thread in threads {
-        thread.join().unwrap();
+        thread.unwrap().join().unwrap();
     }
 }
