@@ -647,23 +647,8 @@ const C_FAMILY: [&str; 4] = ["cc1", "cc1plus", "cc1obj", "cc1objplus"];
 
 /// What gcc would do itself, where it does not instrument, if the amount is small and known.
 const CALLED: [&str; 17] = [
-    "-fno-builtin-memcpy",
-    "-fno-builtin-memmove",
-    "-fno-builtin-memset",
-    "-fno-builtin-mempcpy",
-    "-fno-builtin-memcmp",
-    "-fno-builtin-bcmp",
-    "-fno-builtin-bcopy",
-    "-fno-builtin-bzero",
-    "-fno-builtin-strcpy",
-    "-fno-builtin-stpcpy",
-    "-fno-builtin-strncpy",
-    "-fno-builtin-strcat",
-    "-fno-builtin-strncat",
-    "-fno-builtin-strcmp",
-    "-fno-builtin-strncmp",
-    "-fno-builtin-sprintf",
-    "-fno-builtin-snprintf",
+    "memcpy", "memmove", "memset", "mempcpy", "memcmp", "bcmp", "bcopy", "bzero", "strcpy",
+    "stpcpy", "strncpy", "strcat", "strncat", "strcmp", "strncmp", "sprintf", "snprintf",
 ];
 
 /// The version of gcc whose step `program` is: such programs are in a folder that is called so.
@@ -682,7 +667,7 @@ fn compiled(program: &Path, arguments: &[OsString]) -> Vec<OsString> {
         step.push("--param=tsan-distinguish-volatile=1".into());
     }
     if program.file_name().is_some_and(|name| C_FAMILY.iter().any(|compiler| name == *compiler)) {
-        step.extend(CALLED.map(OsString::from));
+        step.extend(CALLED.map(|name| format!("-fno-builtin-{name}").into()));
     }
     if optimises_while_linking(arguments) {
         // What optimises while linking would not know that it has to instrument.
@@ -914,7 +899,7 @@ mod tests {
 
     #[test]
     fn the_compiler_proper_instruments_unless_told_not_to() {
-        let called = CALLED.join(" ");
+        let called = CALLED.map(|name| format!("-fno-builtin-{name}")).join(" ");
         let instruments =
             format!("/x/cc1 a.c -o a.s -fsanitize=thread -fno-ipa-reference {called}");
         check_step("on dynamic /x/cc1 a.c -o a.s", &instruments);

@@ -91,8 +91,10 @@ impl SharedFrames {
     fn step(&mut self, threads: &FxHashMap<u32, Seen>, thread: u32, event: &Event, time: u64) {
         let end = event.code;
         if event.kind == Kind::Enter {
-            if end != 0 {
-                self.owners.insert((end - 1) / PAGE_BYTES, thread);
+            let page = end.saturating_sub(1) / PAGE_BYTES;
+            if end != 0 && self.owners.insert(page, thread) != Some(thread) {
+                // The frame may begin below the page that it ends in.
+                self.owners.entry(page.saturating_sub(1)).or_insert(thread);
             }
             return;
         }
