@@ -34,7 +34,7 @@ use reweave_trace::{
 };
 use serde::{Deserialize, Serialize};
 
-use crate::error::{Failure, ReadErrorKind, excerpt};
+use crate::error::{Failure, ReadErrorKind, check_variables, excerpt};
 use crate::lines::{LineFormat, LineSink, Lines, Parsed, read_lines};
 use crate::operation;
 
@@ -165,6 +165,7 @@ impl LineFormat for JsonLines {
         let has_only_start = record.has_keys(1);
         match record {
             Record { started: Some(started), .. } if has_only_start => {
+                check_variables(&started.0).map_err(ReadErrorKind::Malformed)?;
                 builder.set_run_start(started.0);
             }
             Record {
