@@ -3,6 +3,8 @@
 use std::fmt::{self, Display, Formatter};
 use std::io;
 
+use reweave_trace::RunStart;
+
 /// A trace that could not be read: which file, where in it, and why.
 #[derive(Debug, thiserror::Error)]
 #[error("{file}: {place}{kind}")]
@@ -133,4 +135,11 @@ pub struct WriteError {
     pub reason: String,
     /// What kind of error it is: a reader who leaves early is none of ours.
     pub kind: io::ErrorKind,
+}
+
+/// Refuses variables of the environment whose names are none: they are printed before commands, for people to type.
+pub(crate) fn check_variables(run_start: &RunStart) -> Result<(), String> {
+    let Some(name) = run_start.illegal_variable() else { return Ok(()) };
+    let found = excerpt(name.as_bytes());
+    Err(format!("expected the name of a variable to be letters, digits and `_`, found `{found}`"))
 }

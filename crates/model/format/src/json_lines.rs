@@ -35,7 +35,7 @@ use reweave_trace::{
 };
 use serde::{Deserialize, Serialize};
 
-use crate::error::{Failure, ReadErrorKind, excerpt};
+use crate::error::{Failure, ReadErrorKind, check_variables, excerpt};
 use crate::lines::{LineFormat, LineSink, Lines, Parsed, read_lines};
 use crate::operation;
 
@@ -168,6 +168,7 @@ impl LineFormat for JsonLines {
         let (has_only_start, has_only_name) = (record.has_keys(1), record.has_keys(2));
         match record {
             Record { started: Some(started), .. } if has_only_start => {
+                check_variables(&started.0).map_err(ReadErrorKind::Malformed)?;
                 builder.set_run_start(started.0);
             }
             Record {

@@ -590,6 +590,24 @@ fn started() -> Trace {
 }
 
 #[test]
+fn what_a_shell_takes_for_more_than_the_name_of_a_variable_is_refused() {
+    let mut builder = TraceBuilder::new();
+    let (thread, var, site) = (builder.thread("T1"), builder.var("x"), builder.site("bank.c:14"));
+    builder.push(thread, Op::Access(AccessOp::Write, var), site);
+    let environment = vec![("X; touch pwned; Y".to_owned(), "1".to_owned())];
+    builder.set_run_start(RunStart { environment, ..RunStart::default() });
+    let trace = builder.finish().unwrap();
+    for format in [Format::Rwt, Format::JsonLines] {
+        let mut bytes = Vec::new();
+        write_to(&trace, &mut bytes, format).unwrap();
+        let refused = read(&bytes).unwrap_err().to_string();
+        let expected =
+            "the name of a variable to be letters, digits and `_`, found `X; touch pwned; Y`";
+        assert!(refused.contains(expected), "{refused}");
+    }
+}
+
+#[test]
 fn how_the_run_was_started_reads_back_in_every_format_that_carries_it() {
     let trace = started();
     for format in [Format::Rwt, Format::JsonLines] {

@@ -70,6 +70,6 @@ pub use reweave_op::{
     LocalId, LockId, LockOp, Marker, MemoryOrder, NameKind, ObjectId, ObjectOp, Op, OpCode, OpKind,
     Reordering, SemaphoreId, SemaphoreOp, SiteId, ThreadId, ThreadOp, VarId,
 };
-pub use start::RunStart;
+pub use start::{RunStart, is_variable_name};
 pub use trace::{Declared, Trace};
 pub use wait_matching::WaitInterval;

@@ -30,3 +30,28 @@ pub struct RunStart {
     /// The other options of the recorder that make a run what it is.
     pub options: Vec<String>,
 }
+
+impl RunStart {
+    /// The first of its variables whose name no shell takes for one: what is typed before a command may then be a command
+    /// of its own. Readers refuse such a trace.
+    #[must_use]
+    pub fn illegal_variable(&self) -> Option<&str> {
+        let mut names = self.environment.iter().map(|(name, _)| &**name);
+        names.find(|name| !is_variable_name(name))
+    }
+}
+
+/// Whether a shell takes `name` for that of a variable.
+///
+/// ```
+/// use reweave_trace::is_variable_name;
+///
+/// assert!(is_variable_name("LD_DEBUG2"));
+/// assert!(!is_variable_name("2ND") && !is_variable_name("A=1; ls; B") && !is_variable_name(""));
+/// ```
+#[must_use]
+pub fn is_variable_name(name: &str) -> bool {
+    let is_letter = |byte: u8| byte.is_ascii_alphabetic() || byte == b'_';
+    let has_start = name.bytes().next().is_some_and(is_letter);
+    has_start && name.bytes().all(|byte| is_letter(byte) || byte.is_ascii_digit())
+}

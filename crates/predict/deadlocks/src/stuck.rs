@@ -42,7 +42,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use reweave_analysis::{
     Analysis, Counter, Counters, Coverage, Detail, Finding, Gathered, Guarantee, Info, Kind, Layer,
-    Settings, Sink, Subject, located, waiting,
+    Settings, Sink, Subject, Truncation, located, waiting,
 };
 use reweave_base::{FxHashMap, Id, IndexVec};
 use reweave_driver::{Driver, Evaluated, Evaluator, Group, Predictor, Reorderings, Tried};
@@ -169,6 +169,8 @@ struct Candidates<'a, 't> {
     all: bool,
     groups: Vec<(Vec<Candidate>, u64)>,
     at: FxHashMap<Vec<SiteId>, usize>,
+    /// Whether there may be more candidates, since a limit was reached.
+    is_capped: bool,
     tokens: HeldTokens,
     /// The acquires of a lock by a thread, for the locks that were asked about.
     acquires: FxHashMap<LockId, BTreeMap<ThreadId, Vec<EventId>>>,
@@ -183,6 +185,7 @@ impl<'a, 't> Candidates<'a, 't> {
             all: driver.settings().all,
             groups: Vec::new(),
             at: FxHashMap::default(),
+            is_capped: false,
             tokens: HeldTokens::default(),
             acquires: FxHashMap::default(),
         };
@@ -256,7 +259,9 @@ impl<'a, 't> Candidates<'a, 't> {
         for (take, keeps) in tokens::kept(self.trace) {
             self.add(Candidate::KeptToken { take, keeps });
         }
-        for cycle in self.tokens.cycles(self.trace, self.all) {
+        let cycles = self.tokens.cycles(self.trace, self.all);
+        self.is_capped |= cycles.is_capped;
+        for cycle in cycles.found {
             self.add(Candidate::Cycle(cycle));
         }
     }
@@ -403,7 +408,10 @@ impl Analysis for StuckThreads {
             counts: Counts::default(),
         };
         if predictor.process.is_known {
-            let groups = Candidates::new(&mut driver).groups;
+            let Candidates { groups, is_capped, .. } = Candidates::new(&mut driver);
+            if is_capped {
+                driver.truncate(Truncation::Capped);
+            }
             let groups = groups.into_iter().map(|(tried, count)| Group::sampled(tried, count));
             _ = driver.prove(&mut predictor, groups);
         }

@@ -15,7 +15,7 @@ use reweave_record::attach::{Attachment, attach};
 use reweave_record::install::install;
 use reweave_record::remembered::{is_remembered, is_same_build};
 use reweave_record::symbols::build_id_of;
-use reweave_report::quoted;
+use reweave_report::{RecordedCommand, quoted};
 use reweave_trace::{RunStart, Trace};
 
 use crate::exit::say;
@@ -60,6 +60,8 @@ impl Program {
 pub struct Launch {
     /// The program and its arguments.
     words: Vec<OsString>,
+    /// The file to start, if it is known; else the first word says which.
+    file: Option<PathBuf>,
     /// The folder to start it in; none for the current one.
     folder: Option<PathBuf>,
     /// Variables of its environment besides those of ours.
@@ -69,7 +71,8 @@ pub struct Launch {
 impl Launch {
     /// Starts `words` in `folder`, or in the current folder.
     pub fn new(words: &[OsString], folder: Option<&Path>) -> Self {
-        Self { words: words.to_vec(), folder: folder.map(Path::to_owned), environment: Vec::new() }
+        let folder = folder.map(Path::to_owned);
+        Self { words: words.to_vec(), folder, ..Self::default() }
     }
 
     /// The file of the program, if it can be found.
@@ -79,6 +82,9 @@ impl Launch {
 
     /// The program, by a name that does not depend on the folder it is started in.
     fn program(&self) -> Option<OsString> {
+        if let Some(file) = &self.file {
+            return Some(file.clone().into());
+        }
         let program = Path::new(self.words.first()?);
         // A name alone is looked for in the usual folders.
         let folder = self.folder.as_ref().filter(|_| program.components().count() > 1);
@@ -152,12 +158,14 @@ impl Launch {
             let name = path.display();
             format!("{name} does not hold the command that it was recorded from; type it after `--`: {} -- ./program", typed())
         })?;
+        let doubt = doubt(start);
         let launch = Self {
             words: start.command.iter().map(OsString::from).collect(),
+            // What was examined is started, whatever the name of the program leads to now.
+            file: doubt.is_none().then(|| PathBuf::from(&start.program)),
             folder: (!start.folder.is_empty()).then(|| PathBuf::from(&start.folder)),
             environment: start.environment.clone(),
         };
-        let doubt = doubt(start);
         say(&format!("reweave: recorded command: {}", line(start)));
         let Some(doubt) = doubt.filter(|_| !is_allowed) else { return Ok(launch) };
         anyhow::ensure!(
@@ -173,19 +181,8 @@ impl Launch {
 
 /// What was typed, with the command of `start`.
 fn typed_words(start: &RunStart) -> String {
-    let is_here = crate::input::current_folder().is_some_and(|folder| folder == start.folder);
-    let directory = if is_here || start.folder.is_empty() {
-        String::new()
-    } else {
-        format!(" --directory {}", quoted(&start.folder))
-    };
-    format!("{}{}{directory} -- {}", variables(start), typed(), words(&start.command))
-}
-
-/// The variables of `start`, as one sets them before a command.
-fn variables(start: &RunStart) -> String {
-    let variable = |(name, value): &(String, String)| format!("{name}={} ", quoted(value));
-    start.environment.iter().map(variable).collect()
+    let here = crate::input::current_folder().unwrap_or_default();
+    RecordedCommand::new(start, Some(&here)).after(&typed())
 }
 
 /// What was typed before the command, to be typed again with one.
@@ -193,6 +190,11 @@ fn typed() -> String {
     let words = std::env::args().skip(1).take_while(|word| word != "--");
     let words = words.map(|word| format!(" {}", quoted(&word)));
     format!("reweave{}", words.collect::<String>())
+}
+
+/// Whether this user has recorded the command that `trace` holds.
+pub fn is_own(trace: &Trace) -> bool {
+    trace.run_start().is_some_and(is_remembered)
 }
 
 /// Why the command of `start` is not run unasked.
@@ -219,18 +221,14 @@ fn ask(question: &str) {
 }
 
 /// The command of `start` as one types it, with its variables and its folder.
-pub fn line(start: &RunStart) -> String {
+fn line(start: &RunStart) -> String {
     let place = if start.folder.is_empty() {
         String::new()
     } else {
         format!(" (in {})", quoted(&start.folder))
     };
-    format!("{}{}{place}", variables(start), words(&start.command))
-}
-
-/// `command` as one types it.
-fn words(command: &[String]) -> String {
-    command.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ")
+    let RecordedCommand { variables, words, .. } = RecordedCommand::new(start, None);
+    format!("{variables}{words}{place}")
 }
 
 /// Rejects what is easily mistaken for a program: its source, or the trace of its run.
@@ -286,6 +284,14 @@ mod tests {
         assert_eq!(name("./bank"), "/srv/bank/./bank");
         assert_eq!(name("/usr/bin/bank"), "/usr/bin/bank");
         assert_eq!(name("bank"), "bank");
+    }
+
+    #[test]
+    fn what_was_examined_is_started_by_the_name_that_was_typed() {
+        let words = vec![OsString::from("bank")];
+        let file = Some(PathBuf::from("/srv/bin/bank"));
+        let launch = Launch { words, file, ..Launch::default() };
+        assert_eq!(launch.program().unwrap(), "/srv/bin/bank");
     }
 
     #[test]

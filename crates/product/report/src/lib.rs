@@ -76,6 +76,7 @@ pub use graph::{graph_dot, graph_svg, histogram_svg};
 pub use html::{html, page};
 pub use json::{SCHEMA, SCHEMA_FILE, compact, json, json_list, recorded_settings};
 pub use junit::junit;
+pub use rerun::RecordedCommand;
 pub use sarif::sarif;
 pub use shown::{markup, prose, shown};
 pub use sources::{Excerpt, Frame, Place, Sources};
@@ -102,6 +103,9 @@ pub struct Examined<'a> {
     /// The folder that the reader stands in, for commands that are to work from there; none for the one
     /// that the program was recorded in.
     pub folder: Option<&'a str>,
+    /// Whether the reader recorded the command that the trace holds, so that commands may run it; else it is not
+    /// printed for them to type, but `confirm` shows it and asks.
+    pub is_own: bool,
     /// How many letters a line of text may have; none for any number.
     pub width: Option<usize>,
     /// Findings of these kinds are a reason to fail; others are reported and fail nothing.
@@ -125,6 +129,7 @@ impl<'a> Examined<'a> {
             set_aside: SetAside::default(),
             is_kept: path != "-",
             folder: None,
+            is_own: false,
             width: None,
             fails_on: &Kind::ALL,
             is_full: false,

@@ -3,7 +3,7 @@
 //! A trace may say how its run was started; then its command stands where `CMD` stands otherwise. It
 //! is quoted, so that a shell takes each word for one word, whatever is in it.
 
-use reweave_trace::RunStart;
+use reweave_trace::{RunStart, is_variable_name};
 
 use crate::Examined;
 use crate::finding::quoted;
@@ -14,67 +14,108 @@ const UNKNOWN: &str = "CMD";
 /// A longer command is not printed.
 const LETTERS_MAX: usize = 2000;
 
-/// How the program of a trace is run again.
-struct Rerun {
+/// Options of `record` that a recorded run may have had and that harm nobody, without and with values.
+const FLAGS: [&str; 2] = ["--no-values", "--all-memory"];
+const WITH_VALUES: [&str; 7] =
+    ["--mode", "--limit", "--time-limit", "--exit-wait", "--stall-timeout", "--keep", "--keep-env"];
+
+/// A recorded command, as one types it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RecordedCommand {
     /// Variables that are set before: `MODE=fast `.
-    variables: String,
+    pub variables: String,
     /// The option with the folder to run it in, unless the reader is there: ` --directory /srv`.
-    directory: String,
-    /// The program and its arguments; none if they are too long to print.
-    command: Option<String>,
+    pub directory: String,
+    /// The program and its arguments.
+    pub words: String,
 }
 
-impl Rerun {
-    fn new(examined: &Examined<'_>) -> Self {
-        let start = examined.trace.run_start().filter(|start| !start.command.is_empty());
-        let Some(start) = start else {
-            let [variables, directory] = [String::new(), String::new()];
-            return Self { variables, directory, command: Some(UNKNOWN.to_owned()) };
-        };
-        let variable = |(name, value): &(String, String)| format!("{name}={} ", quoted(value));
-        let is_elsewhere = examined.folder.is_some_and(|folder| folder != start.folder);
-        let command: Vec<String> = start.command.iter().map(|word| quoted(word)).collect();
-        let command = command.join(" ");
+impl RecordedCommand {
+    /// That of `start`, for a reader who is in the folder `here`, or in that of the run.
+    #[must_use]
+    pub fn new(start: &RunStart, here: Option<&str>) -> Self {
+        let is_elsewhere = here.is_some_and(|here| here != start.folder);
+        let directory = (is_elsewhere && !start.folder.is_empty())
+            .then(|| format!(" --directory {}", quoted(&start.folder)));
+        // Names cannot be quoted: what a shell takes for more than a name is left out.
+        let variables = start.environment.iter().filter(|(name, _)| is_variable_name(name));
+        let variables = variables.map(|(name, value)| format!("{name}={} ", quoted(value)));
         Self {
-            variables: start.environment.iter().map(variable).collect(),
-            directory: match is_elsewhere && !start.folder.is_empty() {
-                true => format!(" --directory {}", quoted(&start.folder)),
-                false => String::new(),
-            },
-            command: (command.len() <= LETTERS_MAX).then_some(command),
+            variables: variables.collect(),
+            directory: directory.unwrap_or_default(),
+            words: typed(&start.command),
         }
     }
+
+    /// The whole line: the recorded command behind `command`, one of ours.
+    #[must_use]
+    pub fn after(&self, command: &str) -> String {
+        let Self { variables, directory, words } = self;
+        format!("{variables}{command}{directory} -- {words}")
+    }
+}
+
+/// `words` as one types them.
+fn typed(words: &[String]) -> String {
+    words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ")
+}
+
+/// What the trace says of the command that made it, if it says so.
+fn recorded<'a>(examined: &Examined<'a>) -> Option<&'a RunStart> {
+    examined.trace.run_start().filter(|start| !start.command.is_empty())
+}
+
+/// The command of the trace, if it is the reader's own.
+///
+/// What somebody else recorded is not theirs to paste: `confirm` shows it, and asks.
+fn own(examined: &Examined<'_>) -> Option<RecordedCommand> {
+    let start = recorded(examined).filter(|_| examined.is_own)?;
+    Some(RecordedCommand::new(start, examined.folder))
 }
 
 /// The command that replays the finding that `again` names: a trace, an id and options.
 pub fn confirm_line(examined: &Examined<'_>, again: &str) -> String {
-    let Rerun { variables, directory, command } = Rerun::new(examined);
-    match command {
-        Some(command) => format!("{variables}reweave confirm {again}{directory} -- {command}"),
+    let line = format!("reweave confirm {again}");
+    match (recorded(examined), own(examined)) {
+        (None, _) => format!("{line} -- {UNKNOWN}"),
+        (_, Some(command)) if command.words.len() <= LETTERS_MAX => command.after(&line),
         // The trace has it.
-        None => format!("reweave confirm {again}"),
+        _ => line,
     }
 }
 
 /// The command that records another run of the program, with the next seed; none if its command is too
 /// long to print.
 pub fn record_line(examined: &Examined<'_>) -> Option<String> {
-    let Rerun { variables, directory, command } = Rerun::new(examined);
     let start = examined.trace.run_start();
     let seed = start.and_then(|start| start.seed).unwrap_or(1).saturating_add(1);
     let options = start.map_or(&[][..], |start| &start.options);
-    let options: String = options.iter().map(|word| format!(" {}", quoted(word))).collect();
-    Some(format!("{variables}reweave record --seed {seed}{options}{directory} -- {}", command?))
+    let line = format!("reweave record --seed {seed}{}", kept_options(options));
+    match own(examined) {
+        Some(command) => (command.words.len() <= LETTERS_MAX).then(|| command.after(&line)),
+        None => Some(format!("{line} -- {UNKNOWN}")),
+    }
+}
+
+/// Of the recorded `options` those that change nothing but how a run is recorded: a trace may hold any others.
+fn kept_options(options: &[String]) -> String {
+    let mut kept = String::new();
+    let mut words = options.iter().map(String::as_str);
+    while let Some(name) = words.next() {
+        if FLAGS.contains(&name) {
+            kept += &format!(" {name}");
+        } else if WITH_VALUES.contains(&name)
+            && let Some(value) = words.next().filter(|value| !value.starts_with('-'))
+        {
+            kept += &format!(" {name} {}", quoted(value));
+        }
+    }
+    kept
 }
 
 /// How a run was started, for people: what each line is, and what it says.
 pub fn start_lines(start: &RunStart) -> Vec<(&'static str, String)> {
-    let words = |words: &[String]| {
-        let words: Vec<String> = words.iter().map(|word| quoted(word)).collect();
-        words.join(" ")
-    };
-    let variable = |(name, value): &(String, String)| format!("{name}={}", quoted(value));
-    let environment: Vec<String> = start.environment.iter().map(variable).collect();
+    let RecordedCommand { variables, words, .. } = RecordedCommand::new(start, None);
     let program = match &*start.build_id {
         "" => start.program.clone(),
         id => format!("{}, build id {id}", start.program),
@@ -82,13 +123,13 @@ pub fn start_lines(start: &RunStart) -> Vec<(&'static str, String)> {
     let lines = [
         ("recorded", [start.time.map(date).unwrap_or_default(), start.tool.clone()].join(" ")),
         ("system", start.system.clone()),
-        ("command", words(&start.command)),
-        ("variables", environment.join(" ")),
+        ("command", words),
+        ("variables", variables),
         ("folder", start.folder.clone()),
         ("program", program),
         ("mode", start.mode.clone()),
         ("seed", start.seed.map(|seed| seed.to_string()).unwrap_or_default()),
-        ("options", words(&start.options)),
+        ("options", typed(&start.options)),
     ];
     let lines = lines.map(|(name, text)| (name, text.trim().to_owned()));
     lines.into_iter().filter(|(_, text)| !text.is_empty()).collect()
@@ -120,6 +161,41 @@ mod tests {
         assert_eq!(date(1_795_068_271), "2026-11-19T06:04:31Z");
         assert_eq!(date(4_107_542_400), "2100-03-01T00:00:00Z");
         assert!(date(u64::MAX).ends_with('Z'));
+    }
+
+    #[test]
+    fn only_options_of_the_recording_are_printed() {
+        let options = "--mode free -o victim --no-values --keep -o --keep counter --output=x";
+        let options: Vec<String> = options.split(' ').map(str::to_owned).collect();
+        assert_eq!(kept_options(&options), " --mode free --no-values --keep counter");
+    }
+
+    #[test]
+    fn a_variable_is_no_command() {
+        let variable = |name: &str| (name.to_owned(), "1 2".to_owned());
+        let environment = ["A", "X=1; ls; Y", "$(ls)", ""].map(variable).into();
+        let start = RunStart { environment, ..RunStart::default() };
+        assert_eq!(RecordedCommand::new(&start, None).variables, "A='1 2' ");
+    }
+
+    #[test]
+    fn what_somebody_else_recorded_is_not_run_unasked() {
+        let mut builder = reweave_trace::TraceBuilder::new();
+        let command = vec!["./bank".to_owned()];
+        builder.set_run_start(RunStart { command, seed: Some(4), ..RunStart::default() });
+        let trace = builder.finish().unwrap();
+        let outcome = reweave_analysis::Outcome::default();
+        let examined = Examined::new("x.rwt", &trace, &outcome);
+        let lines = |is_own| {
+            let examined = Examined { is_own, ..examined };
+            (confirm_line(&examined, "x.rwt R1"), record_line(&examined).unwrap())
+        };
+        let (confirm, record) = lines(false);
+        assert_eq!(confirm, "reweave confirm x.rwt R1");
+        assert_eq!(record, "reweave record --seed 5 -- CMD");
+        let (confirm, record) = lines(true);
+        assert_eq!(confirm, "reweave confirm x.rwt R1 -- ./bank");
+        assert_eq!(record, "reweave record --seed 5 -- ./bank");
     }
 
     #[test]

@@ -445,6 +445,7 @@ impl Pass<'_> {
                 // The same address may be other code now.
                 self.sites.clear();
                 self.codes.clear();
+                self.memory.births.forget_code();
             }
             _ => {}
         }

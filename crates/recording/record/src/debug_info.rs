@@ -11,11 +11,12 @@
 //! depth and in entries read. What was split off into other files or compressed has no types.
 //!
 //! The cost: the sections of a file are read when it is first asked about, each unit once where the address of a
-//! variable is looked for, and the types that names need.
+//! variable is looked for, and the types that names need. Functions are found by bisection ([`ranges`]).
 
 pub mod allocations;
 mod locals;
 pub mod paths;
+mod ranges;
 #[cfg(test)]
 mod tests;
 
@@ -29,10 +30,12 @@ use object::{Object, ObjectSection};
 use reweave_base::FxHashMap;
 
 pub use locals::Local;
+use ranges::Ranges;
 
 type Slice = gimli::EndianArcSlice<gimli::RunTimeEndian>;
 type Entry = gimli::DebuggingInformationEntry<Slice>;
 type Unit = gimli::Unit<Slice>;
+type VariablesByAddress = FxHashMap<u64, (Die, Option<u64>)>;
 
 /// Files with more debug information than this have no types.
 const BYTES_MAX: u64 = 1 << 29;
@@ -50,10 +53,9 @@ pub struct Die {
     offset: usize,
 }
 
-/// A piece of code that a function, or what was inlined of one, consists of.
-#[derive(Clone, Debug)]
+/// A function, or what was inlined of one, that a piece of code is of: how deep its entry is, and where.
+#[derive(Clone, Copy, Debug)]
 struct Code {
-    range: Range<u64>,
     depth: isize,
     entry: usize,
 }
@@ -77,7 +79,7 @@ pub struct Variable {
 struct Index {
     /// Of functions, types and name spaces: the entry around each.
     parents: FxHashMap<usize, usize>,
-    code: Vec<Code>,
+    code: Ranges<Code>,
     /// Where its variables are, and their entries.
     variables: Vec<(Place, usize)>,
     /// Its types that have definitions.
@@ -99,9 +101,9 @@ pub struct DebugInfo {
     dwarf: gimli::Dwarf<Slice>,
     slots: Vec<Slot>,
     /// Which unit has the code at an address.
-    ranges: OnceCell<Vec<(Range<u64>, u32)>>,
-    /// The variables of the units that were looked through, by address.
-    variables: RefCell<(usize, FxHashMap<u64, (Die, Option<u64>)>)>,
+    ranges: OnceCell<Ranges<u32>>,
+    /// How many units were looked through, and their variables, by address.
+    variables: RefCell<(usize, VariablesByAddress)>,
     records: RefCell<FxHashMap<Die, Option<Rc<paths::Record>>>>,
     /// How many entries may still be read for the question that is being answered.
     fuel: Cell<u32>,
@@ -247,14 +249,15 @@ impl DebugInfo {
     fn index(&self, unit: u32) -> Option<&Index> {
         let slot = self.slots.get(unit as usize)?;
         Some(slot.index.get_or_init(|| {
-            let mut index = Index::default();
+            let (mut index, mut code) = (Index::default(), Vec::new());
             // What was read before the damage holds.
-            let _ = self.fill(unit, &mut index);
+            let _ = self.fill(unit, &mut index, &mut code);
+            index.code = Ranges::new(code);
             index
         }))
     }
 
-    fn fill(&self, at: u32, index: &mut Index) -> Option<()> {
+    fn fill(&self, at: u32, index: &mut Index, code: &mut Vec<(Range<u64>, Code)>) -> Option<()> {
         let unit = self.unit(at)?;
         let mut entries = unit.entries_raw(None).ok()?;
         let mut entry = Entry::null();
@@ -282,8 +285,7 @@ impl DebugInfo {
                 dw::DW_TAG_subprogram | dw::DW_TAG_inlined_subroutine => {
                     let mut ranges = self.dwarf.die_ranges(unit, &entry).ok()?;
                     while let Ok(Some(gimli::Range { begin, end })) = ranges.next() {
-                        let range = begin..end;
-                        index.code.push(Code { range, depth, entry: offset });
+                        code.push((begin..end, Code { depth, entry: offset }));
                     }
                 }
                 dw::DW_TAG_namespace => {}
@@ -350,14 +352,11 @@ impl DebugInfo {
                     all.push((begin..end, at));
                 }
             }
-            all
+            Ranges::new(all)
         });
-        let Some(&(_, unit)) = ranges.iter().find(|(range, _)| range.contains(&probe)) else {
-            return Vec::new();
-        };
-        let code = self.index(unit).map_or(&[][..], |index| &index.code);
-        let mut found: Vec<&Code> = code.iter().filter(|it| it.range.contains(&probe)).collect();
-        found.sort_by_key(|code| std::cmp::Reverse(code.depth));
+        let Some(unit) = ranges.holding(probe).into_iter().min() else { return Vec::new() };
+        let mut found = self.index(unit).map_or_else(Vec::new, |it| it.code.holding(probe));
+        found.sort_unstable_by_key(|code| (std::cmp::Reverse(code.depth), code.entry));
         found.iter().map(|code| Die { unit, offset: code.entry }).collect()
     }
 

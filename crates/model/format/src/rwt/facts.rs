@@ -18,6 +18,7 @@ use reweave_trace::{
 };
 
 use super::{push_varint, take_varint};
+use crate::error::check_variables;
 
 /// What a field of the start of a run holds, by its number.
 #[derive(Clone, Copy)]
@@ -104,6 +105,7 @@ pub(super) fn read_run_start(bytes: &[u8]) -> Result<RunStart, String> {
             Field::Option => run_start.options.push(text),
         }
     }
+    check_variables(&run_start)?;
     Ok(run_start)
 }
 

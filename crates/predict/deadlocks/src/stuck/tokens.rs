@@ -7,7 +7,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use reweave_base::FxHashMap;
+use reweave_base::{ComponentId, FxHashMap, FxHashSet, Id as _, IndexVec, strong_components};
 use reweave_trace::{
     EventId, LockId, LockOp, Op, SemaphoreId, SemaphoreOp, SiteId, ThreadId, Trace,
 };
@@ -17,7 +17,7 @@ use super::waits_for_ever;
 /// How many threads a cycle may have.
 const CYCLE_MAX: usize = 8;
 
-/// How many waits of threads that hold something are looked at for cycles, and how many steps the search takes.
+/// How many waits that can be part of a cycle with a token are looked at, and how many steps the search takes.
 const WAITS_MAX: usize = 4096;
 const STEPS_MAX: usize = 1 << 20;
 
@@ -116,7 +116,7 @@ impl Tokens {
 }
 
 /// What a thread can hold and wait for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) enum Resource {
     Lock(LockId),
     Token(SemaphoreId),
@@ -174,9 +174,16 @@ impl HeldTokens {
 
     /// The sets of waits in which each thread waits for what the next holds, with a semaphore among them: the last
     /// instances, unless `all` are asked for.
-    pub(super) fn cycles(&self, trace: &Trace, all: bool) -> Vec<Vec<EventId>> {
-        let waits = self.waits(trace, all);
-        let mut search = Cycles { waits: &waits, steps: 0, path: Vec::new(), found: Vec::new() };
+    pub(super) fn cycles(&self, trace: &Trace, all: bool) -> TokenCycles {
+        let (waits, is_capped) = self.waits(trace, all);
+        let mut holders: FxHashMap<Resource, Vec<usize>> = FxHashMap::default();
+        for (at, wait) in waits.iter().enumerate() {
+            for &resource in &wait.held {
+                holders.entry(resource).or_default().push(at);
+            }
+        }
+        let found = TokenCycles { found: Vec::new(), is_capped };
+        let mut search = Cycles { waits: &waits, holders, steps: 0, path: Vec::new(), found };
         for start in 0..waits.len() {
             search.path.push(start);
             search.extend();
@@ -185,36 +192,98 @@ impl HeldTokens {
         search.found
     }
 
-    /// Where threads wait while they hold something.
-    fn waits(&self, trace: &Trace, all: bool) -> Vec<HoldingWait> {
+    /// Where threads wait while they hold something, as far as that can be part of a cycle with a token, and whether
+    /// there are more.
+    fn waits(&self, trace: &Trace, all: bool) -> (Vec<HoldingWait>, bool) {
+        let cyclic = Cyclic::new(self, trace);
         let mut waits: Vec<HoldingWait> = Vec::new();
         let mut at: BTreeMap<(ThreadId, Resource, Vec<Resource>, SiteId), usize> = BTreeMap::new();
-        for (id, event) in trace.events() {
-            let wanted = match event.op {
-                Op::Lock(LockOp::Acquire | LockOp::AcquireShared, lock) => Resource::Lock(lock),
-                Op::Semaphore(SemaphoreOp::Take, semaphore) => Resource::Token(semaphore),
-                _ => continue,
-            };
-            let thread = event.thread;
-            let locks = trace.sections().held(thread, id).map(|it| Resource::Lock(it.lock));
-            let held: BTreeSet<Resource> =
-                self.held(thread, id).map(Resource::Token).chain(locks).collect();
-            // Who holds what it wants waits for itself, or not at all.
-            if held.is_empty() || held.contains(&wanted) || !waits_for_ever(trace, id) {
-                continue;
-            }
-            let wait = HoldingWait { event: id, thread, wanted, held };
-            let key = (thread, wanted, wait.held.iter().copied().collect(), event.site);
+        for wait in self.all_waits(trace).filter(|wait| cyclic.has(wait)) {
+            let held = wait.held.iter().copied().collect();
+            let key = (wait.thread, wait.wanted, held, trace.event(wait.event).site);
             match at.get(&key) {
                 Some(&earlier) if !all => waits[earlier] = wait,
-                _ if waits.len() == WAITS_MAX => break,
+                _ if waits.len() == WAITS_MAX => return (waits, true),
                 _ => {
                     at.insert(key, waits.len());
                     waits.push(wait);
                 }
             }
         }
-        waits
+        (waits, false)
+    }
+
+    /// Where threads wait while they hold something.
+    fn all_waits(&self, trace: &Trace) -> impl Iterator<Item = HoldingWait> {
+        trace.events().filter_map(|(id, event)| {
+            let wanted = match event.op {
+                Op::Lock(LockOp::Acquire | LockOp::AcquireShared, lock) => Resource::Lock(lock),
+                Op::Semaphore(SemaphoreOp::Take, semaphore) => Resource::Token(semaphore),
+                _ => return None,
+            };
+            let thread = event.thread;
+            let locks = trace.sections().held(thread, id).map(|it| Resource::Lock(it.lock));
+            let held: BTreeSet<Resource> =
+                self.held(thread, id).map(Resource::Token).chain(locks).collect();
+            // Who holds what it wants waits for itself, or not at all.
+            let is_wait = !held.is_empty() && !held.contains(&wanted) && waits_for_ever(trace, id);
+            is_wait.then_some(HoldingWait { event: id, thread, wanted, held })
+        })
+    }
+}
+
+/// The cycles that were found.
+#[derive(Debug)]
+pub(super) struct TokenCycles {
+    pub(super) found: Vec<Vec<EventId>>,
+    /// Whether there may be more, since a limit was reached.
+    pub(super) is_capped: bool,
+}
+
+reweave_base::id! {
+    /// A lock or a semaphore that some thread waits for or holds while it waits.
+    struct ResourceId;
+}
+
+/// Which resources can be in a cycle with a token: what holds one of them and waits for another may be as well.
+///
+/// In most programs few waits are of that kind, so that the limits are for those.
+struct Cyclic {
+    ids: FxHashMap<Resource, ResourceId>,
+    components: IndexVec<ResourceId, Option<ComponentId>>,
+    /// Components with a semaphore.
+    with_tokens: FxHashSet<ComponentId>,
+}
+
+impl Cyclic {
+    fn new(held: &HeldTokens, trace: &Trace) -> Self {
+        let mut ids: FxHashMap<Resource, ResourceId> = FxHashMap::default();
+        let mut wanted: IndexVec<ResourceId, FxHashSet<ResourceId>> = IndexVec::new();
+        for wait in held.all_waits(trace) {
+            let mut id = |resource| {
+                *ids.entry(resource).or_insert_with(|| wanted.push(FxHashSet::default()))
+            };
+            let to = id(wait.wanted);
+            let from: Vec<ResourceId> = wait.held.into_iter().map(id).collect();
+            from.into_iter().for_each(|from| _ = wanted[from].insert(to));
+        }
+        let nodes = (0..wanted.len()).map(ResourceId::from_index);
+        let components =
+            strong_components(wanted.len(), nodes, |node| wanted[node].iter().copied());
+        let tokens = ids.iter().filter(|(resource, _)| matches!(resource, Resource::Token(_)));
+        let with_tokens = tokens.filter_map(|(_, &id)| components[id]).collect();
+        Self { ids, components, with_tokens }
+    }
+
+    fn component(&self, resource: Resource) -> Option<ComponentId> {
+        self.components[*self.ids.get(&resource)?]
+    }
+
+    /// Whether `wait` can be part of a cycle with a token.
+    fn has(&self, wait: &HoldingWait) -> bool {
+        let component = self.component(wait.wanted);
+        component.is_some_and(|it| self.with_tokens.contains(&it))
+            && wait.held.iter().any(|&held| self.component(held) == component)
     }
 }
 
@@ -230,9 +299,11 @@ struct HoldingWait {
 /// A search for cycles, each begun at its lowest thread.
 struct Cycles<'a> {
     waits: &'a [HoldingWait],
+    /// The waits of those that hold a resource.
+    holders: FxHashMap<Resource, Vec<usize>>,
     steps: usize,
     path: Vec<usize>,
-    found: Vec<Vec<EventId>>,
+    found: TokenCycles,
 }
 
 impl Cycles<'_> {
@@ -240,29 +311,42 @@ impl Cycles<'_> {
     fn extend(&mut self) {
         let [Some(&first), Some(&last)] = [self.path.first(), self.path.last()] else { return };
         let (first, last) = (&self.waits[first], &self.waits[last]);
-        for (at, next) in self.waits.iter().enumerate() {
+        let count = self.holders.get(&last.wanted).map_or(0, Vec::len);
+        for at in 0..count {
             self.steps += 1;
             if self.steps > STEPS_MAX {
+                self.found.is_capped = true;
                 return;
             }
-            if !next.held.contains(&last.wanted) {
-                continue;
-            }
+            let at = self.holders[&last.wanted][at];
+            let next = &self.waits[at];
             if self.path.len() > 1 && next.event == first.event {
                 let waits = || self.path.iter().map(|&at| &self.waits[at]);
                 // Cycles of locks alone are found by another search.
                 if waits().any(|wait| matches!(wait.wanted, Resource::Token(_))) {
                     let cycle = waits().map(|wait| wait.event).collect();
-                    self.found.push(cycle);
+                    self.found.found.push(cycle);
                 }
                 continue;
             }
             let is_new = self.path.iter().all(|&other| self.waits[other].thread != next.thread);
-            if next.thread > first.thread && is_new && self.path.len() < CYCLE_MAX {
+            if next.thread <= first.thread || !is_new {
+                continue;
+            }
+            if self.path.len() < CYCLE_MAX {
                 self.path.push(at);
                 self.extend();
                 self.path.pop();
+            } else if self.is_simple() {
+                self.found.is_capped = true;
             }
         }
+    }
+
+    /// Whether each thread of the path wants something else: of a cycle in which two want the same a part is one, too.
+    fn is_simple(&self) -> bool {
+        let wanted: BTreeSet<Resource> =
+            self.path.iter().map(|&at| self.waits[at].wanted).collect();
+        wanted.len() == self.path.len()
     }
 }

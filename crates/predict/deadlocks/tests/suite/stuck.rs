@@ -3,10 +3,10 @@
 use std::collections::{BTreeSet, VecDeque};
 
 use proptest::prelude::*;
-use reweave_analysis::{Analysis as _, Gathered, Guarantee, Kind, Settings, Subject};
+use reweave_analysis::{Analysis as _, Gathered, Guarantee, Kind, Settings, Subject, Truncation};
 use reweave_base::Rng;
 use reweave_deadlocks::exact::ExactDeadlocks;
-use reweave_deadlocks::stuck::stuck;
+use reweave_deadlocks::stuck::{StuckThreads, stuck};
 use reweave_oracle as oracle;
 use reweave_testkit::{draw, soak};
 use reweave_trace::{ConditionOp, Event, EventId, Goal, Op, ThreadOp, Trace};
@@ -400,6 +400,45 @@ fn tokens_held_in_a_cycle_keep_all_waiting() {
         join(T3)
         ";
     check(mixed, &[(Kind::Stuck, &[11, 4, 8])]);
+}
+
+/// A figure with `threads` columns, for operations that are given with their threads' numbers.
+fn figure(threads: usize, rows: impl IntoIterator<Item = (usize, String)>) -> Trace {
+    let header: String =
+        (1..=threads).map(|number| format!("{:12}", format!("T{number}"))).collect();
+    let row = |(thread, op)| format!("{:1$}{op}\n", "", thread * 12);
+    let rows: String = rows.into_iter().map(row).collect();
+    reweave_testkit::trace(&format!("{}\n{rows}", header.trim_end()))
+}
+
+/// A thread takes a token of each of two semaphores and posts them.
+fn nested(thread: usize, outer: usize, inner: usize) -> [(usize, String); 4] {
+    let ops = [("take", outer), ("take", inner), ("post", inner), ("post", outer)];
+    ops.map(|(op, on)| (thread, format!("{op}(s{on})")))
+}
+
+#[test]
+fn waits_in_no_cycle_with_a_token_do_not_hide_one() {
+    let starts = (0..2).map(|at| (0, format!("start(s{at})=1")));
+    let locks = (0..4200).flat_map(|at| [format!("acq(m{at})"), format!("rel(m{at})")]);
+    let locks = ["acq(m)".to_owned()].into_iter().chain(locks).chain(["rel(m)".to_owned()]);
+    let rows = starts.chain(locks.map(|op| (0, op)));
+    let trace = figure(2, rows.chain(nested(0, 0, 1)).chain(nested(1, 1, 0)));
+    assert_eq!(found(&trace).len(), 1);
+}
+
+#[test]
+fn a_search_for_cycles_that_is_cut_short_says_so() {
+    let outcome = |threads: usize| {
+        let starts = (0..threads).map(|at| (0, format!("start(s{at})=1")));
+        let rows = (0..threads).flat_map(|at| nested(at, at, (at + 1) % threads));
+        let trace = figure(threads, starts.chain(rows));
+        let mut sink = Gathered::default();
+        let coverage = StuckThreads.run(&Subject::new(&trace), &all(), &mut sink);
+        (sink.findings.len(), coverage.truncated)
+    };
+    assert_eq!(outcome(8), (1, None));
+    assert_eq!(outcome(9), (0, Some(Truncation::Capped)));
 }
 
 #[test]

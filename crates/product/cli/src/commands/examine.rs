@@ -14,6 +14,7 @@ use reweave_trace::Trace;
 
 use crate::destination::{Destination, format_of};
 use crate::exit::{self, say};
+use crate::launch::is_own;
 use crate::policy::PolicyArgs;
 use crate::remap::{Remap, remapped};
 use crate::watch::Bar;
@@ -373,6 +374,7 @@ fn write_report(
         fails_on: &fails_on,
         is_full: options.printing.full,
         folder: folder.as_deref(),
+        is_own: is_own(&it.trace),
         width,
         ..Examined::new(&it.path, &it.trace, &it.outcome)
     });

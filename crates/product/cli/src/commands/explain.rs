@@ -17,6 +17,7 @@ use super::examine::{Printing, ReportFormat, Search, Selection};
 use super::states::{OrderName, Question};
 use crate::destination::Destination;
 use crate::exit::say;
+use crate::launch::is_own;
 use crate::watch::Bar;
 use crate::{input, interrupt};
 
@@ -132,7 +133,9 @@ impl Found {
         let examined = Examined::new(path, trace, outcome);
         let (folder, is_full) = (input::current_folder(), printing.full);
         let (folder, width) = (folder.as_deref(), printing.width());
-        let examined = Examined { confirmations, sources, folder, width, is_full, ..examined };
+        let is_own = is_own(trace);
+        let examined =
+            Examined { confirmations, sources, folder, is_own, width, is_full, ..examined };
         // The other formats are those of reports: this one has a single finding.
         let only = Outcome { findings: vec![reported.clone()], ..outcome.clone() };
         let alone = Examined { outcome: &only, ..examined };

@@ -19,7 +19,7 @@ use reweave_record::watchdog::{STALL_TIMEOUT, Stall, Watchdog};
 use reweave_record::wire::Event;
 use reweave_report::{counted, quoted};
 use reweave_states::predicate::running::Running;
-use reweave_trace::RunStart;
+use reweave_trace::{RunStart, is_variable_name};
 use reweave_workflows::watch::{Verdict, Watching};
 
 use super::check::name;
@@ -195,8 +195,8 @@ impl Args {
 
 /// The name of a variable of the environment.
 fn variable(text: &str) -> Result<String, String> {
-    let is_name = !text.is_empty() && !text.contains(['=', ' ', '\n']);
-    is_name.then(|| text.to_owned()).ok_or_else(|| "expected the name of a variable".to_owned())
+    let expected = || "expected the name of a variable: letters, digits and `_`".to_owned();
+    is_variable_name(text).then(|| text.to_owned()).ok_or_else(expected)
 }
 
 /// The name of the trace by default.

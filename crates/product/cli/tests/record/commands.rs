@@ -92,6 +92,11 @@ fn the_recorded_command_of_a_stranger_is_not_run() {
         assert!(said(&ran).contains("add `--yes`, or type the command: WORDS='x y' reweave "));
         assert!(!said(&ran).contains("confirmed"), "{}", said(&ran));
     }
+    // What is printed to be typed next does not start it either.
+    let next = |cache: &str| next_lines(&said(&run_as(&workshop, cache, &["check", "run.rwt"])));
+    assert!(next("cache of another").contains(&"reweave confirm run.rwt R1".to_owned()));
+    let own = "WORDS='x y' reweave confirm run.rwt R1 -- ./bank 'a b' 'it'\\''s'".to_owned();
+    assert!(next("cache").contains(&own), "{:?}", next("cache"));
     let ran = run_as(&workshop, "cache of another", &["confirm", "run.rwt", "R1", "--yes"]);
     assert_eq!(ran.status.code(), Some(66), "{}", said(&ran));
 }

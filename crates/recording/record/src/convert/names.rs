@@ -321,6 +321,21 @@ struct Entered {
     frame_end: u64,
     /// Where it was last seen to be; 0 before that.
     inside: u64,
+    outer: Outer,
+}
+
+/// Which frames further out end further out than one. Others are not looked for: they were left by jumps, or are on
+/// another stack.
+///
+/// Frames are counted from 1, the outermost, and 0 is none. Which frames these are does not change while the function
+/// runs. `far` leads past many of them, so that any is reached in few steps (Myers, "An applicative random-access
+/// stack", 1983).
+#[derive(Clone, Copy, Debug, Default)]
+struct Outer {
+    next: u32,
+    far: u32,
+    /// How many there are, and the frame itself.
+    count: u32,
 }
 
 /// The call stack of a thread.
@@ -337,7 +352,8 @@ impl Stack {
     pub fn enter(&mut self, call: u64, frame_end: u64) {
         self.pass(call);
         if self.calls.len() < DEPTH_MAX {
-            self.calls.push(Entered { call, frame_end, inside: 0 });
+            let outer = self.outer(frame_end);
+            self.calls.push(Entered { call, frame_end, inside: 0, outer });
         } else {
             self.excess += 1;
         }
@@ -372,14 +388,36 @@ impl Stack {
 
     /// The innermost frame that ends above `address`: some code of its function, and where it ends.
     pub fn frame_around(&self, address: u64) -> Option<(u64, u64)> {
-        let mut inner_end = 0;
-        let found = self.calls.iter().rev().find(|entered| {
-            // One that ends below those further in was left by a jump.
-            let is_live = entered.frame_end > inner_end;
-            inner_end = inner_end.max(entered.frame_end);
-            is_live && entered.frame_end > address
-        })?;
+        let found = self.numbered(self.ending_above(address))?;
         (found.inside != 0).then_some((found.inside, found.frame_end))
+    }
+
+    /// The call with this number.
+    fn numbered(&self, number: u32) -> Option<&Entered> {
+        self.calls.get((number as usize).checked_sub(1)?)
+    }
+
+    /// The number of the innermost frame that ends above `address`, leaving out frames that were left by jumps; 0 if there
+    /// is none.
+    fn ending_above(&self, address: u64) -> u32 {
+        let ends_below = |number| self.numbered(number).filter(|it| it.frame_end <= address);
+        let mut at = self.calls.len() as u32;
+        while let Some(below) = ends_below(at) {
+            let Outer { next, far, .. } = below.outer;
+            at = if ends_below(far).is_some() { far } else { next };
+        }
+        at
+    }
+
+    /// What is known of the frames around one that is entered now.
+    fn outer(&self, frame_end: u64) -> Outer {
+        let next = self.ending_above(frame_end);
+        let of = |number| self.numbered(number).map_or(Outer::default(), |it| it.outer);
+        let around = of(next);
+        let farther = of(around.far);
+        // Two leaps of the same length are one.
+        let is_leap = around.count - farther.count == farther.count - of(farther.far).count;
+        Outer { next, far: if is_leap { farther.far } else { next }, count: around.count + 1 }
     }
 
     /// The context that the thread is in.
@@ -394,7 +432,62 @@ impl Stack {
 
 #[cfg(test)]
 mod tests {
+    use reweave_base::Rng;
+
     use super::*;
+
+    /// The innermost frame of `ends` that ends above `address`, and above all further in.
+    fn by_definition(ends: &[u64], address: u64) -> Option<u64> {
+        let mut live = ends
+            .iter()
+            .enumerate()
+            .filter(|&(at, &end)| end > address && ends[at + 1..].iter().all(|&inner| inner < end));
+        live.next_back().map(|(_, &end)| end)
+    }
+
+    #[test]
+    fn frames_are_those_of_the_definition_whatever_was_jumped_over() {
+        for seed in 0..300 {
+            let mut rng = Rng::new(seed);
+            let (mut stack, mut ends) = (Stack::default(), Vec::new());
+            for _ in 0..100 {
+                // Most frames are within the last one, some are elsewhere, and of some it is not known.
+                let last: u64 = ends.last().copied().unwrap_or(0).max(20);
+                match rng.below(10) {
+                    0 | 1 => {
+                        stack.leave();
+                        ends.pop();
+                    }
+                    choice => {
+                        let end = match choice {
+                            2 => 0,
+                            3 | 4 => rng.below(100) as u64,
+                            _ => last - 1 - rng.below(3) as u64,
+                        };
+                        stack.enter(1, end);
+                        stack.pass(1);
+                        ends.push(end);
+                    }
+                }
+                let address = rng.below(100) as u64;
+                let found = stack.frame_around(address).map(|(_, end)| end);
+                assert_eq!(found, by_definition(&ends, address), "{ends:?} at {address}");
+            }
+        }
+    }
+
+    #[test]
+    fn of_many_frames_few_are_looked_at() {
+        let mut stack = Stack::default();
+        (0..50_000).for_each(|depth| stack.enter(1, 1_000_000 - depth));
+        let (mut at, mut steps) = (stack.calls.len() as u32, 0);
+        while at > 0 {
+            let Outer { next, far, .. } = stack.calls[at as usize - 1].outer;
+            at = if far > 0 { far } else { next };
+            steps += 1;
+        }
+        assert!(steps < 40, "{steps}");
+    }
 
     #[test]
     fn names_of_threads_are_text_without_control_characters() {

@@ -28,11 +28,13 @@ const TOUCHED_MAX: usize = 6;
 pub struct Births {
     noted: FxHashMap<u64, Noted>,
     named: FxHashMap<u64, Rc<Named>>,
+    /// What blocks hold, and what they are called without numbers.
+    contents: FxHashMap<Noted, (Option<Content>, String)>,
     counts: FxHashMap<String, u64>,
 }
 
 /// What is kept of an allocation.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
 struct Noted {
     code: u64,
     near: Option<u64>,
@@ -52,6 +54,11 @@ impl Births {
     pub fn end(&mut self, time: u64) {
         self.noted.remove(&time);
         self.named.remove(&time);
+    }
+
+    /// The same address may be other code now.
+    pub fn forget_code(&mut self) {
+        self.contents.clear();
     }
 
     /// `base` with a number that it did not have yet.
@@ -98,6 +105,21 @@ impl Pass<'_> {
             let name = self.memory.births.numbered("block");
             return Rc::new(Named { name, content: None });
         };
+        let (content, base) = match self.memory.births.contents.get(&noted) {
+            Some(known) => known.clone(),
+            None => {
+                let found = self.content_of(noted);
+                self.memory.births.contents.insert(noted, found.clone());
+                found
+            }
+        };
+        let named = Rc::new(Named { name: self.memory.births.numbered(&base), content });
+        self.memory.births.named.insert(time, Rc::clone(&named));
+        named
+    }
+
+    /// What a block holds, as far as its allocation tells, and what it is called without a number.
+    fn content_of(&mut self, noted: Noted) -> (Option<Content>, String) {
         let calls = self.contexts.calls(noted.context);
         let count = noted.touched.iter().position(|&code| code == 0).unwrap_or(TOUCHED_MAX);
         let Noted { code, near, size, .. } = noted;
@@ -111,9 +133,7 @@ impl Pass<'_> {
                 unknown_block(&self.symbols.site(code, &stack))
             }
         };
-        let named = Rc::new(Named { name: self.memory.births.numbered(&base), content });
-        self.memory.births.named.insert(time, Rc::clone(&named));
-        named
+        (content, base)
     }
 
     /// What `offset` bytes into a block are called: `size` bytes, or a lock if there is no size.

@@ -67,11 +67,27 @@ pub fn effect(name: &[u8]) -> Effect {
     let digits = member.iter().take_while(|byte| byte.is_ascii_digit()).count();
     match member[digits..].strip_prefix(b"basic_") {
         None => Effect::None,
-        Some(class) if class.starts_with(b"stringI") && is_gnu_string && !is_constant => {
+        Some(class)
+            if class.starts_with(b"stringI")
+                && is_gnu_string
+                && !is_constant
+                && !is_static(class) =>
+        {
             Effect::Changes
         }
         Some(_) => Effect::Touches,
     }
+}
+
+/// Whether a function of GNU's strings is given no string to be called on: its own name, which follows the arguments of
+/// the template, starts with `_S_`.
+fn is_static(name: &[u8]) -> bool {
+    let mut ends = (0..name.len()).filter(|&at| name[at] == b'E');
+    ends.any(|end| {
+        let own = &name[end + 1..];
+        let digits = own.iter().take_while(|byte| byte.is_ascii_digit()).count();
+        digits > 0 && own[digits..].starts_with(b"_S_")
+    })
 }
 
 /// Streams to which all threads may write at any time, and from which nobody learns what others wrote.
@@ -123,7 +139,12 @@ impl ChangedString {
             Effect::Fills => arguments[1] as u64,
             Effect::Touches | Effect::None => 0,
         };
-        let before = if address == 0 { [0; 3] } else { Self::words(address) };
+        // What else is called like a method may have a number there.
+        let is_string = (1 << 16..1 << 47).contains(&address)
+            && address.is_multiple_of(align_of::<u64>() as u64)
+            && is_variable(address);
+        let address = if is_string { address } else { 0 };
+        let before = if is_string { Self::words(address) } else { [0; 3] };
         Self { address, before, is_filled: effect == Effect::Fills }
     }
 
@@ -151,6 +172,17 @@ mod tests {
     use super::*;
 
     #[test]
+    fn what_cannot_be_a_string_is_not_looked_at() {
+        let text = [7_u64, 8, 9];
+        let address = text.as_ptr() as usize;
+        for (first, expected) in [(address, address), (3, 0), (address + 1, 0), (1 << 50, 0)] {
+            // SAFETY: what is read is there.
+            let string = unsafe { ChangedString::of(Effect::Changes, &[first, 0, 0, 0, 0, 0]) };
+            assert_eq!(string.address, expected as u64);
+        }
+    }
+
+    #[test]
     fn names_tell_what_changes() {
         let fills = "_ZStrsIcSt11char_traitsIcESaIcEERSt13basic_istreamIT_T0_ES7_RNSt7__cxx1112basic_stringIS4_S5_T1_EE";
         let appends = "_ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE6appendEPKc";
@@ -159,6 +191,22 @@ mod tests {
             (fills, Effect::Fills),
             (appends, Effect::Changes),
             (compares, Effect::Touches),
+            (
+                "_ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE10_S_compareEmm",
+                Effect::Touches,
+            ),
+            (
+                "_ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE13_S_copy_charsEPcPKcS7_",
+                Effect::Touches,
+            ),
+            (
+                "_ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE9_M_createERmm",
+                Effect::Changes,
+            ),
+            (
+                "_ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE7replaceEN9__gnu_cxx17__normal_iteratorIPKcS4_EES8_S7_m",
+                Effect::Changes,
+            ),
             ("_ZNSt7__cxx1119basic_ostringstreamIcSt11char_traitsIcESaIcEED1Ev", Effect::Touches),
             (
                 "_ZNSt3__112basic_stringIcNS_11char_traitsIcEENS_9allocatorIcEEE6appendEPKc",
