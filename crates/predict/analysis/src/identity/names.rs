@@ -1,6 +1,6 @@
 //! What things are called for as long as the program has them.
 
-use reweave_trace::{DESCRIPTOR, Frame, Names, ObjectId, Place};
+use reweave_trace::{DESCRIPTOR, Frame, NAMELESS, Names, ObjectId, Place};
 
 use super::Reach;
 
@@ -56,10 +56,6 @@ impl<'t> Made<'t> {
         }
     }
 }
-
-/// What recorders call things that nothing names, before a number.
-const NAMELESS: [&str; 7] =
-    ["lock", "condition", "barrier", "semaphore", "memory", "block", "frame"];
 
 /// The word that stands in `name` for a name: `block` in `block#1`, `block@a.c:3#1` and `block#1+8`; none if it is a name.
 fn nameless_word(name: &str) -> Option<&'static str> {
