@@ -148,7 +148,9 @@ fn semaphores_of_an_array_that_other_code_waits_for_are_two_faults() {
     let mut builder = TraceBuilder::new();
     for (threads, from) in [(["A", "B"], 0), (["C", "D"], 2)] {
         let names = [from, from + 1].map(|at| builder.semaphore(&format!("sems[{at}]")));
-        names.map(|name| builder.declare_start(name, 1));
+        for name in names {
+            builder.declare_start(name, 1);
+        }
         for (which, thread) in threads.into_iter().enumerate() {
             let id = builder.thread(thread);
             let [outer, inner] = [names[which], names[1 - which]];

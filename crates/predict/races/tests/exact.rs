@@ -1,11 +1,12 @@
 //! Exact races are those of all correct reorderings; the others find a part of them.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::BTreeSet;
 
 use crate::common;
 
 use proptest::prelude::*;
 use reweave_analysis::{Counter, Guarantee, Identities, Settings, Subject, Truncation};
+use reweave_base::FxHashSet;
 use reweave_oracle::{memory_orders, reachable};
 use reweave_races::exact::{self, Decided, EXACT};
 use reweave_races::relation::{self, Relation};
@@ -125,9 +126,9 @@ fn findings_are_one_a_location_pair_and_variable_and_each_is_certified() {
         let trace = case.trace();
         let (found, coverage) = findings(&EXACT, &trace, false);
         let identities = Identities::new(&trace);
-        let instances: HashSet<_> = found.iter().map(|it| identities.instances(it)).collect();
+        let instances: FxHashSet<_> = found.iter().map(|it| identities.instances(it)).collect();
         assert_eq!(instances.len(), found.len(), "{}", case.name);
-        let locations: HashSet<_> = found.iter().map(|it| it.locations(&trace)).collect();
+        let locations: FxHashSet<_> = found.iter().map(|it| it.locations(&trace)).collect();
         assert_eq!(
             Some(locations.len() as u64),
             coverage.counter(Counter::LocationPairs),
