@@ -45,6 +45,11 @@ const PARTS_MAX: usize = 64;
 /// How the lives of file descriptors are called, as objects and as variables: `descriptor(3)#1`.
 pub const DESCRIPTOR: &str = "descriptor";
 
+/// What recorders call things that nothing names, before a number or the place that allocated them: no object of a type
+/// is called so.
+pub const NAMELESS: [&str; 7] =
+    ["lock", "condition", "barrier", "semaphore", "memory", "block", "frame"];
+
 /// How objects are called that stand for the lives of locks, conditions, barriers, semaphores and the handles of threads: `lock(m)`.
 const HANDLES: [(NameKind, &str); 5] = [
     (NameKind::Lock, "lock"),

@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 
 use reweave_base::IndexVec;
 use reweave_order::poset::Relation;
-use reweave_trace::{EventId, MemoryOrder, SiteId, ThreadId, Trace};
+use reweave_trace::{EventId, MemoryOrder, MisuseKind, SiteId, ThreadId, Trace};
 
 use crate::modality::Modality;
 
@@ -21,6 +21,8 @@ pub enum Detail {
     State(Box<GlobalState>),
     /// Atomic accesses that hand something over and are too weak to order it.
     MemoryOrders(Vec<WeakAccess>),
+    /// The rule that was broken.
+    Misuse(MisuseKind),
 }
 
 impl Detail {
@@ -29,7 +31,7 @@ impl Detail {
     pub fn nondeterminism(&self) -> Option<&Nondeterminism> {
         match self {
             Self::Nondeterminism(detail) => Some(detail),
-            Self::None | Self::State(_) | Self::MemoryOrders(_) => None,
+            Self::None | Self::State(_) | Self::MemoryOrders(_) | Self::Misuse(_) => None,
         }
     }
 
@@ -38,7 +40,16 @@ impl Detail {
     pub fn state(&self) -> Option<&GlobalState> {
         match self {
             Self::State(detail) => Some(detail),
-            Self::None | Self::Nondeterminism(_) | Self::MemoryOrders(_) => None,
+            Self::None | Self::Nondeterminism(_) | Self::MemoryOrders(_) | Self::Misuse(_) => None,
+        }
+    }
+
+    /// The rule that was broken, for a finding of misuse.
+    #[must_use]
+    pub const fn misuse(&self) -> Option<MisuseKind> {
+        match self {
+            Self::Misuse(rule) => Some(*rule),
+            Self::None | Self::Nondeterminism(_) | Self::State(_) | Self::MemoryOrders(_) => None,
         }
     }
 }

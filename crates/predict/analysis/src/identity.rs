@@ -5,18 +5,17 @@
 //! the next change.
 //!
 //! The idea: a finding has *marks*, and findings that share one are the same fault; so are those that share one
-//! with a third. A finding's marks say
-//! - which code locations it is at, and what its fingerprint is;
-//! - for what is between accesses, what it is about and where one side of it is: two pairs on one variable with
-//!   a place in common lack the same lock;
-//! - what it is about and how each side is protected: which locks are held, and whether it is atomic;
-//! - for what is about waiting, the locks in their cyclic order, or what is waited for;
-//! - for a block that is not atomic, what it accesses and the function that it is in;
-//! - for too weak memory orders, the atomics that are too weak: all that they hand over is one fault.
+//! with a third. All have the kind of fault, and of misuse the rule that was broken. There are marks
+//! - of place: what a finding is about and all code locations that it is at; and its fingerprint;
+//! - of sides, for what is between accesses: what it is about and where one side of it is, since two pairs on one
+//!   variable with a place in common lack the same lock;
+//! - of cause: what it is about and how each side is protected; the locks in their cyclic order, or what is waited
+//!   for; what a block that is not atomic accesses, and its function; the atomics whose memory orders are too weak.
 //!
 //! What a finding is about is a name without what only tells equals apart: `slots[3].next` and `slots[7].next` are
 //! one member, and so are `Item#2.refs` and `Item#9.refs`. What is no member, as
-//! in a block without a type, goes by the calls that allocated the block as well.
+//! in a block without a type, goes by the calls that allocated the block as well. What stands for the life of a thing
+//! goes by that thing.
 //!
 //! Between traces, marks that do not say where a finding is count only for recordings of one program.
 //!
@@ -24,17 +23,21 @@
 //! and the text of its source line. Where a trace does not hold the text, the function has to do; where it
 //! does not hold the function either, the location.
 //!
-//! Costs a pass over the trace where it has objects, and a few look-ups for each finding.
+//! Costs a pass over the trace where it has objects, and a few look-ups for each finding. Names are made once.
 
-use std::cell::OnceCell;
+mod names;
+
+use std::cell::{OnceCell, RefCell};
 
 use reweave_base::FxHashMap;
 use reweave_trace::views::Mode;
 use reweave_trace::{
-    Calls, EventId, Frame, NameKind, ObjectId, ObjectOp, Op, Place, SiteId, ThreadOp, Trace,
+    Calls, EventId, Frame, MisuseKind, NameKind, ObjectId, ObjectOp, Op, Place, SiteId, ThreadId,
+    ThreadOp, Trace,
 };
 use xxhash_rust::xxh3::xxh3_64;
 
+use self::names::{Made, Name, cycle, folded, is_of_program, joined, lasting_function, plain};
 use crate::detail::{Detail, WeakAccess};
 use crate::finding::Finding;
 use crate::fingerprint::Fingerprint;
@@ -56,29 +59,59 @@ pub enum Reach {
 #[derive(Debug)]
 pub struct Identities<'t> {
     trace: &'t Trace,
-    /// Where each object was allocated.
-    allocations: OnceCell<FxHashMap<ObjectId, SiteId>>,
+    /// Where objects were allocated and threads forked.
+    origins: OnceCell<Origins>,
+    classes: RefCell<Classes>,
 }
 
-/// What something is called for as long as the program has it.
-struct Name {
-    text: String,
-    /// Whether nothing else has this name.
-    is_known: bool,
+/// Where the things of a trace come from.
+#[derive(Debug, Default)]
+struct Origins {
+    allocations: FxHashMap<ObjectId, SiteId>,
+    forks: FxHashMap<ThreadId, SiteId>,
+}
+
+/// What has the same name for as long as the program has it; that which has none is of one class.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Class(u32);
+
+#[derive(Debug, Default)]
+struct Classes {
+    numbers: FxHashMap<String, u32>,
+    known: FxHashMap<(NameKind, u32), Class>,
+}
+
+/// Of which findings one is shown for all: those at the same code locations that are about the same.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Instances<'t> {
+    kind: Kind,
+    rule: Option<MisuseKind>,
+    sides: Vec<(&'t str, Option<Class>)>,
+}
+
+/// What the marks of a finding are made of.
+struct Aspects<'f> {
+    finding: &'f Finding,
+    reach: Reach,
+    /// The events at fault that say what it is and where.
+    events: Vec<EventId>,
+    /// Where these are, as far as that says anything.
+    places: Vec<Option<String>>,
+    about: Name,
 }
 
 impl<'t> Identities<'t> {
     /// Those of `trace`.
     #[must_use]
-    pub const fn new(trace: &'t Trace) -> Self {
-        Self { trace, allocations: OnceCell::new() }
+    pub fn new(trace: &'t Trace) -> Self {
+        Self { trace, origins: OnceCell::new(), classes: RefCell::default() }
     }
 
     /// The fingerprint of `finding`. Addresses, threads and positions have no part in it, nor have operations: of a
     /// line such as `x++` one run may show the read and another the write.
     #[must_use]
     pub fn fingerprint(&self, finding: &Finding) -> Fingerprint {
-        let mut text = String::from(finding.kind.as_str());
+        let mut text = fault_text(finding);
         if let Some(state) = finding.detail.state() {
             // Wherever it is met, it is the same predicate.
             text.extend(["\n", state.modality.as_str(), "\n", &state.predicate]);
@@ -86,7 +119,8 @@ impl<'t> Identities<'t> {
         }
         let (events, is_final) = self.sides(finding);
         let side = |&event: &EventId| {
-            format!("{}\t{}", self.operand(event, Reach::Traces).text, self.place(event).text)
+            let on = self.operand(self.target(finding, event), Reach::Traces);
+            format!("{}\t{}", on.text, self.place(event).text)
         };
         let mut sides: Vec<String> = events.iter().map(side).collect();
         sides.extend(is_final.then(String::new));
@@ -104,38 +138,73 @@ impl<'t> Identities<'t> {
         if finding.detail.state().is_some() {
             return Vec::new();
         }
-        let mut marks = Marks { kind: finding.kind, all: Vec::new() };
         let (events, _) = self.sides(finding);
-        let places: Vec<Option<String>> =
-            events.iter().map(|&event| self.location(event, reach)).collect();
+        let places = events.iter().map(|&event| self.location(event, reach)).collect();
+        let about = self.subject(finding, &events, |event| self.operand(event, reach));
+        let aspects = Aspects { finding, reach, events, places, about };
+        let mut marks = Marks { fault: fault_text(finding), all: Vec::new() };
+        self.mark_place(&aspects, &mut marks);
+        self.mark_sides(&aspects, &mut marks);
+        self.mark_cause(&aspects, &mut marks);
+        marks.all
+    }
+
+    /// Marks where the fault is.
+    fn mark_place(&self, aspects: &Aspects<'_>, marks: &mut Marks) {
+        let Aspects { finding, reach, events, places, about } = aspects;
+        let names = self.trace.names();
+        let is_told = match reach {
+            // A helper that two callers hand different variables is no fault of both. Where nothing names
+            // what it is about, all code in common has to do: a loop over a buffer is one fault.
+            Reach::Trace => {
+                let at = |event: &EventId| names.location(self.trace.event(*event).site);
+                let mut locations: Vec<&str> = events.iter().map(at).collect();
+                locations.sort_unstable();
+                marks.add("at", &format!("{}\n{}", about.if_known(), locations.join("\n")));
+                // Without the text of the line a fingerprint says no more than the function.
+                events
+                    .iter()
+                    .all(|&event| names.source_text(self.trace.event(event).site).is_some())
+            }
+            Reach::Traces => places.iter().all(Option::is_some),
+        };
+        if is_told {
+            marks.add("named", &self.fingerprint(finding).to_string());
+        }
+    }
+
+    /// Marks each side of a fault that is between several: who forgets a lock races with all who have it.
+    fn mark_sides(&self, aspects: &Aspects<'_>, marks: &mut Marks) {
+        let Aspects { finding, reach, events, places, about } = aspects;
+        if !has_sides(finding.kind) || is_of_orders(finding) {
+            return;
+        }
+        let exact = match reach {
+            _ if about.is_known => None,
+            // One accessor for all memory is no fault of all who call it.
+            Reach::Trace => Some(self.subject(finding, events, |event| self.spelled(event))),
+            Reach::Traces => return,
+        };
+        let about = exact.as_ref().unwrap_or(about);
+        for place in places.iter().flatten() {
+            marks.add("side", &about.with(place));
+        }
+    }
+
+    /// Marks what lets the fault happen, wherever it is met.
+    fn mark_cause(&self, aspects: &Aspects<'_>, marks: &mut Marks) {
+        let Aspects { finding, reach, events, places, about } = aspects;
         // In another program the same names and lines are something else.
         let program = match reach {
             Reach::Trace => Some(String::new()),
             Reach::Traces => events.first().and_then(|&event| self.module(event)),
         };
-        match reach {
-            Reach::Trace => marks.add("at", &finding.locations(self.trace).join("\n")),
-            Reach::Traces => {}
-        }
-        if reach == Reach::Trace || places.iter().all(Option::is_some) {
-            marks.add("named", &self.fingerprint(finding).to_string());
-        }
-        let about = self.subject(finding, &events, reach);
-        let is_weak = matches!(&finding.detail, Detail::MemoryOrders(weak) if !weak.is_empty());
-        if has_sides(finding.kind) && !is_weak {
-            for place in places.iter().flatten() {
-                marks.add("side", &about.with(place));
-            }
-        }
-        let Some(program) = program else { return marks.all };
+        let Some(program) = program else { return };
         match (&finding.detail, finding.kind) {
-            (Detail::MemoryOrders(weak), _) if is_weak => {
-                marks.add("orders", &self.atomics(weak, reach).with(&program));
+            (Detail::MemoryOrders(weak), _) if !weak.is_empty() => {
+                marks.add("orders", &self.atomics(weak, *reach).with(&program));
             }
-            (_, Kind::Deadlock | Kind::Stuck) => {
-                let is_named = about.is_known && !about.text.is_empty();
-                marks.add_if(is_named, "waiting", &about.with(&program));
-            }
+            (_, Kind::Deadlock | Kind::Stuck) => self.mark_waiting(aspects, &program, marks),
             (_, Kind::Atomicity) => {
                 let block = self.function(events[0]).or_else(|| places[0].clone());
                 let block = block.map(|block| block + &program);
@@ -144,22 +213,70 @@ impl<'t> Identities<'t> {
             // What was done wrong once may be done wrong elsewhere.
             (_, Kind::Misuse | Kind::Failure | Kind::Predicate) => {}
             (_, Kind::Race | Kind::UseAfterFree | Kind::UseAfterClose | Kind::Nondeterminism) => {
-                let protection = self.protection(&events, reach) + &program;
+                let protection = self.protection(events, *reach) + &program;
                 marks.add_if(about.is_known, "protected", &about.with(&protection));
             }
         }
-        marks.all
+    }
+
+    /// Marks what is waited for. Other elements of an array, and other objects of a type, are other locks: the
+    /// same fault only where the same code takes them.
+    fn mark_waiting(&self, aspects: &Aspects<'_>, program: &str, marks: &mut Marks) {
+        let Aspects { finding, reach, events, about, .. } = aspects;
+        if !about.is_known || about.text.is_empty() {
+            return;
+        }
+        if !about.is_folded {
+            marks.add("waiting", &about.with(program));
+            return;
+        }
+        for event in self.causes(finding, events) {
+            let code = [self.location(event, *reach), self.function(event)];
+            for code in code.into_iter().flatten() {
+                marks.add("waiting", &about.with(&format!("{code}\n{program}")));
+            }
+        }
+    }
+
+    /// Which findings `finding` is one of that are at the same code locations and about the same. States go by
+    /// their predicates, not by this.
+    #[must_use]
+    pub fn instances(&self, finding: &Finding) -> Instances<'t> {
+        let (events, is_final) = self.sides(finding);
+        let side = |&event: &EventId| {
+            let location = self.trace.names().location(self.trace.event(event).site);
+            let on = self.trace.event(self.target(finding, event)).op;
+            (location, Some(self.class_of(on)))
+        };
+        let mut sides: Vec<_> = events.iter().map(side).collect();
+        sides.extend(is_final.then_some(("", None)));
+        sides.sort_unstable();
+        Instances { kind: finding.kind, rule: finding.detail.misuse(), sides }
+    }
+
+    /// The class of what `op` is on.
+    #[must_use]
+    pub fn class_of(&self, op: Op) -> Class {
+        let (code, index) = op.encode();
+        let kind = code.kind().operand();
+        if let Some(&class) = self.classes.borrow().known.get(&(kind, index)) {
+            return class;
+        }
+        let name = self.name(kind, index, Reach::Trace);
+        let Classes { numbers, known } = &mut *self.classes.borrow_mut();
+        let next = numbers.len() as u32;
+        let class = Class(*numbers.entry(name.if_known().to_owned()).or_insert(next));
+        known.insert((kind, index), class);
+        class
     }
 
     /// The events at fault that say what a finding is and where; and whether it is about what a variable holds in
     /// the end.
     fn sides(&self, finding: &Finding) -> (Vec<EventId>, bool) {
         let Some(detail) = finding.detail.nondeterminism() else {
-            let (events, kind) = (&finding.events, finding.kind);
-            let is_leak = kind == Kind::Misuse
-                && matches!(self.trace.event(events[0]).op, Op::Thread(ThreadOp::Fork, _));
-            // What a thread did last that nobody joined says nothing of the fault.
-            return (events[..if is_leak { 1 } else { events.len() }].to_vec(), false);
+            // What makes a misuse one, such as who holds the lock, is where nothing is wrong.
+            let count = if finding.kind == Kind::Misuse { 1 } else { finding.events.len() };
+            return (finding.events[..count].to_vec(), false);
         };
         // Whatever the read can see.
         match detail.read {
@@ -168,35 +285,53 @@ impl<'t> Identities<'t> {
         }
     }
 
-    /// What `finding` is about.
-    fn subject(&self, finding: &Finding, events: &[EventId], reach: Reach) -> Name {
-        let name = |&event: &EventId| self.operand(event, reach);
+    /// What `finding` is about, whose `events` are on what `name` says.
+    fn subject(
+        &self,
+        finding: &Finding,
+        events: &[EventId],
+        name: impl Fn(EventId) -> Name,
+    ) -> Name {
+        let ends =
+            |event: &EventId| matches!(self.trace.event(*event).op, Op::Object(ObjectOp::Free, _));
+        let events = events.iter().copied();
         match finding.kind {
-            Kind::Deadlock => {
-                let names: Vec<Name> = events.iter().map(name).collect();
-                Name {
-                    is_known: names.iter().all(|name| name.is_known),
-                    text: cycle(names.into_iter().map(|name| name.text).collect()),
-                }
+            Kind::Deadlock => cycle(events.map(name)),
+            Kind::UseAfterFree | Kind::UseAfterClose => joined(events.filter(ends).map(name)),
+            Kind::Stuck => joined(self.causes(finding, &finding.events).into_iter().map(name)),
+            Kind::Race
+            | Kind::Misuse
+            | Kind::Failure
+            | Kind::Atomicity
+            | Kind::Nondeterminism
+            | Kind::Predicate => joined(events.map(|event| name(self.target(finding, event)))),
+        }
+    }
+
+    /// Those of the `events` of a finding about waiting that wait for what is its cause: who waits for a thread that
+    /// waits, or for its lock, is not.
+    fn causes(&self, finding: &Finding, events: &[EventId]) -> Vec<EventId> {
+        let rank = |event: &EventId| match self.trace.event(*event).op {
+            _ if finding.kind != Kind::Stuck => 0,
+            Op::Thread(..) => 2,
+            Op::Lock(..) => 1,
+            _ => 0,
+        };
+        let cause = events.iter().map(rank).min();
+        events.iter().copied().filter(|event| Some(rank(event)) == cause).collect()
+    }
+
+    /// The event that is on what the side of `finding` at `event` is about. Where misuse was done may be a mark that a
+    /// recorder has left; then it is what made that misuse, such as the acquire of what was released.
+    fn target(&self, finding: &Finding, event: EventId) -> EventId {
+        let (code, _) = self.trace.event(event).op.encode();
+        match finding.events.get(1) {
+            Some(&other)
+                if finding.kind == Kind::Misuse && code.kind().operand() == NameKind::None =>
+            {
+                other
             }
-            Kind::UseAfterFree | Kind::UseAfterClose => {
-                let ends = |event: &&EventId| {
-                    matches!(self.trace.event(**event).op, Op::Object(ObjectOp::Free, _))
-                };
-                joined(events.iter().filter(ends).map(name))
-            }
-            Kind::Stuck => {
-                // Who waits for a thread that waits, or for its lock, is not the cause.
-                let rank = |event: &EventId| match self.trace.event(*event).op {
-                    Op::Thread(..) => 2,
-                    Op::Lock(..) => 1,
-                    _ => 0,
-                };
-                let cause = events.iter().map(rank).min();
-                let is_cause = |event: &&EventId| Some(rank(event)) == cause;
-                joined(events.iter().filter(is_cause).map(name))
-            }
-            _ => joined(events.iter().map(name)),
+            _ => event,
         }
     }
 
@@ -255,11 +390,12 @@ impl<'t> Identities<'t> {
         match (self.function(event), text) {
             (None, None) => {
                 let location = names.location(site);
-                Name { text: location.to_owned(), is_known: Place::new(location).is_some() }
+                let is_known = Place::new(location).is_some();
+                Name { text: location.to_owned(), is_known, is_folded: false }
             }
             (function, text) => {
                 let function = function.unwrap_or_default();
-                Name { text: format!("{function}\t{}", text.unwrap_or("")), is_known: true }
+                Name { text: format!("{function}\t{}", text.unwrap_or("")), ..Name::EMPTY }
             }
         }
     }
@@ -285,9 +421,21 @@ impl<'t> Identities<'t> {
     /// What the operation of `event` is on.
     fn operand(&self, event: EventId, reach: Reach) -> Name {
         let (code, index) = self.trace.event(event).op.encode();
-        match code.kind().operand() {
+        self.name(code.kind().operand(), index, reach)
+    }
+
+    /// What the operation of `event` is on, as the trace spells it.
+    fn spelled(&self, event: EventId) -> Name {
+        let (code, index) = self.trace.event(event).op.encode();
+        let text = self.trace.names().name(code.kind().operand(), index).to_owned();
+        Name { text, ..Name::EMPTY }
+    }
+
+    /// What the thing of `kind` at `index` is called.
+    fn name(&self, kind: NameKind, index: u32, reach: Reach) -> Name {
+        match kind {
             // Threads have numbers, and nothing is no name.
-            NameKind::None | NameKind::Thread => Name { text: String::new(), is_known: true },
+            NameKind::None | NameKind::Thread => Name::EMPTY,
             kind => self.named(self.trace.names().name(kind, index), reach),
         }
     }
@@ -297,22 +445,36 @@ impl<'t> Identities<'t> {
         let names = self.trace.names();
         let Some(object) = names.object_around(name) else { return plain(name, reach) };
         let whole = names.objects.name(object);
-        let (word, part) = (word_of(whole), folded(&name[whole.len()..]));
-        match word {
-            "stack" => Name { text: word.to_owned(), is_known: false },
-            "block" | "frame" | "descriptor" => {
+        let rest = &name[whole.len()..];
+        let (part, is_folded) = (folded(rest), folded(name) != name);
+        match Made::new(names, object) {
+            Made::Stack => match part.strip_prefix('.') {
+                // Which variable of which function.
+                Some(local) => Name { text: local.to_owned(), is_known: true, is_folded: true },
+                None => plain(name, reach),
+            },
+            Made::Anonymous(word) => {
                 let Some(maker) = self.maker(object, reach) else { return plain(name, reach) };
                 // Where a variable is in its frame is the compiler's choice.
                 let is_whole = word == "frame" && reach == Reach::Traces;
                 let part = if is_whole { "" } else { &part };
-                Name { text: format!("{word} of {maker}{part}"), is_known: true }
+                Name { text: format!("{word} of {maker}{part}"), is_known: true, is_folded: true }
             }
-            _ => {
-                let Name { text, is_known } = plain(whole, reach);
+            Made::Handle("thread", thread) => {
+                let forker = names.threads.get(thread).and_then(|it| self.forker(it, reach));
+                let text = forker.map_or_else(String::new, |it| format!("thread of {it}"));
+                Name { is_known: !text.is_empty(), text, is_folded: true }
+            }
+            Made::Handle(word, inner) => {
+                let inner = self.named(inner, reach);
+                Name { text: format!("{word} of {}{part}", inner.text), ..inner }
+            }
+            Made::Typed => {
+                let Name { text, is_known, .. } = plain(whole, reach);
                 // A member says what it is. Numbers in a block are whatever the block is for.
                 let maker = self.maker(object, reach).filter(|_| !part.contains('.'));
                 let maker = maker.map_or_else(String::new, |maker| format!(" of {maker}"));
-                Name { text: text + &maker + &part, is_known }
+                Name { text: text + &maker + &part, is_known, is_folded }
             }
         }
     }
@@ -320,49 +482,79 @@ impl<'t> Identities<'t> {
     /// Where `object` was allocated, if that was recorded: by which calls in a trace, by which functions and what
     /// the line reads in any.
     fn maker(&self, object: ObjectId, reach: Reach) -> Option<String> {
-        let allocations = self.allocations.get_or_init(|| {
-            let alloc = |event: reweave_trace::Event| match event.op {
-                Op::Object(ObjectOp::Alloc, object) => Some((object, event.site)),
-                _ => None,
-            };
-            self.trace.events().filter_map(|(_, event)| alloc(event)).collect()
-        });
-        let (names, site) = (self.trace.names(), *allocations.get(&object)?);
+        let (names, site) = (self.trace.names(), *self.origins().allocations.get(&object)?);
         let frames = names.stack(site).map(Frame::new).filter(is_of_program).take(ALLOCATING_MAX);
-        let call = |frame: Frame<'_>| match reach {
-            Reach::Trace => format!("{} ({})", frame.function, frame.location.unwrap_or("")),
-            Reach::Traces => lasting_function(frame.function),
-        };
-        let mut calls: Vec<String> = frames.map(call).collect();
+        let mut calls: Vec<String> = frames.map(|frame| called(frame, reach)).collect();
         let text = names.source_text(site).filter(|_| reach == Reach::Traces);
         let is_known = !calls.is_empty();
         calls.extend(text.map(str::to_owned));
         is_known.then(|| calls.join(" of "))
     }
+
+    /// Which function forked `thread`, and in a trace, where.
+    fn forker(&self, thread: ThreadId, reach: Reach) -> Option<String> {
+        let site = *self.origins().forks.get(&thread)?;
+        let frame = self.trace.names().stack(site).map(Frame::new).find(is_of_program)?;
+        Some(called(frame, reach))
+    }
+
+    fn origins(&self) -> &Origins {
+        self.origins.get_or_init(|| {
+            let mut origins = Origins::default();
+            for (_, event) in self.trace.events() {
+                match event.op {
+                    Op::Object(ObjectOp::Alloc, object) => {
+                        origins.allocations.insert(object, event.site);
+                    }
+                    Op::Thread(ThreadOp::Fork, thread) => {
+                        origins.forks.insert(thread, event.site);
+                    }
+                    _ => {}
+                }
+            }
+            origins
+        })
+    }
 }
 
-/// The marks of a finding of a kind.
+/// A function that was called, in a trace with the place in it.
+fn called(frame: Frame<'_>, reach: Reach) -> String {
+    match reach {
+        Reach::Trace => format!("{} ({})", frame.function, frame.location.unwrap_or("")),
+        Reach::Traces => lasting_function(frame.function),
+    }
+}
+
+/// What a fault of `finding` is, whatever it is about: its kind, and of a misuse the rule.
+fn fault_text(finding: &Finding) -> String {
+    let kind = finding.kind.as_str();
+    finding
+        .detail
+        .misuse()
+        .map_or_else(|| kind.to_owned(), |rule| format!("{kind} {}", rule.as_str()))
+}
+
+/// Whether `finding` is about memory orders that are too weak.
+const fn is_of_orders(finding: &Finding) -> bool {
+    matches!(&finding.detail, Detail::MemoryOrders(weak) if !weak.is_empty())
+}
+
+/// The marks of a finding.
 struct Marks {
-    kind: Kind,
+    /// What is part of each.
+    fault: String,
     all: Vec<u64>,
 }
 
 impl Marks {
     fn add(&mut self, word: &str, text: &str) {
-        self.all.push(xxh3_64(format!("{}\n{word}\n{text}", self.kind.as_str()).as_bytes()));
+        self.all.push(xxh3_64(format!("{}\n{word}\n{text}", self.fault).as_bytes()));
     }
 
     fn add_if(&mut self, is_so: bool, word: &str, text: &str) {
         if is_so {
             self.add(word, text);
         }
-    }
-}
-
-impl Name {
-    /// This, at `place`.
-    fn with(&self, place: &str) -> String {
-        format!("{}\n{place}", self.text)
     }
 }
 
@@ -375,171 +567,5 @@ const fn has_sides(kind: Kind) -> bool {
         | Kind::Misuse
         | Kind::Nondeterminism => true,
         Kind::Failure | Kind::Stuck | Kind::Deadlock | Kind::Atomicity | Kind::Predicate => false,
-    }
-}
-
-/// `names`, each once.
-fn joined(names: impl Iterator<Item = Name>) -> Name {
-    let (mut texts, mut is_known) = (Vec::new(), true);
-    for name in names {
-        is_known &= name.is_known;
-        texts.push(name.text);
-    }
-    texts.sort_unstable();
-    texts.dedup();
-    Name { text: texts.join("\n"), is_known }
-}
-
-/// `names`, which follow each other in a cycle, from wherever it is read.
-fn cycle(names: Vec<String>) -> String {
-    let turned = |by: usize| -> Vec<&str> {
-        let (before, after) = names.split_at(by);
-        after.iter().chain(before).map(String::as_str).collect()
-    };
-    (0..names.len()).map(turned).min().unwrap_or_default().join("\n")
-}
-
-/// The word that `name` starts with, if more than a word: `block` of `block#1` and of `block@a.c:3#1`.
-fn word_of(name: &str) -> &str {
-    name.split(['#', '@', '(']).next().unwrap_or(name)
-}
-
-/// What recorders call things that nothing names, before a number.
-const NAMELESS: [&str; 7] =
-    ["lock", "condition", "barrier", "semaphore", "memory", "block", "frame"];
-
-/// What something that is no part of an object is called.
-fn plain(name: &str, reach: Reach) -> Name {
-    let word = word_of(name);
-    let is_numbered = name[word.len()..].starts_with('#') && NAMELESS.contains(&word);
-    let is_address = name.starts_with("0x");
-    if is_address || is_numbered || name.starts_with("stack(") {
-        let is_lock = word != "memory" && !is_address && word != "stack";
-        let text = match reach {
-            // What is one thing in a trace may be told apart in it.
-            Reach::Trace if is_lock => name.to_owned(),
-            _ if is_address => String::new(),
-            _ => word.to_owned(),
-        };
-        return Name { text, is_known: false };
-    }
-    let folded = folded(name);
-    let text = if reach == Reach::Traces { without_file(&folded) } else { folded };
-    Name { text, is_known: true }
-}
-
-/// `name` without what tells equals apart: numbers of objects and of lives, indices of elements, addresses.
-fn folded(name: &str) -> String {
-    let mut text = String::with_capacity(name.len());
-    let mut rest = name;
-    while let Some(at) = rest.find(['#', '\'', '[', '@']) {
-        let (before, mark) = rest.split_at(at);
-        text += before;
-        let after = &mark[1..];
-        let inner = after.trim_start_matches(|letter: char| letter.is_ascii_digit());
-        let is_number = inner.len() < after.len();
-        let range =
-            inner.strip_prefix("..").map(|it| it.trim_start_matches(|c: char| c.is_ascii_digit()));
-        rest = match (
-            &mark[..1],
-            inner.strip_prefix(']'),
-            range.and_then(|it| it.strip_prefix(']')),
-        ) {
-            ("[", Some(inner), _) if is_number => {
-                text += "[]";
-                inner
-            }
-            ("[", None, Some(inner)) if is_number => {
-                text += "[..]";
-                inner
-            }
-            ("#" | "'", ..) if is_number => inner,
-            ("@", ..) if after.starts_with("0x") => {
-                after[2..].trim_start_matches(|letter: char| letter.is_ascii_hexdigit())
-            }
-            (mark, ..) => {
-                text += mark;
-                after
-            }
-        };
-    }
-    text + rest
-}
-
-/// `name` without the file that tells it from others: `count` of `count@src/bank.c`.
-fn without_file(name: &str) -> String {
-    let Some((own, file)) = name.split_once('@') else { return name.to_owned() };
-    // The name of a file ends with its extension; members of the variable come behind it.
-    let stem = file.rfind('/').map_or(0, |at| at + 1);
-    let extension = file[stem..].find('.').map_or(file.len(), |at| stem + at + 1);
-    let end = file[extension..].find(|letter: char| !letter.is_alphanumeric());
-    format!("{own}{}", end.map_or("", |end| &file[extension + end..]))
-}
-
-/// The name of a function without what compilers add: offsets, clones, numbers of closures.
-fn lasting_function(name: &str) -> String {
-    let name = name.split("+0x").next().unwrap_or(name);
-    let clones = [".constprop.", ".part.", ".isra.", ".cold", ".llvm."];
-    let end = clones.iter().filter_map(|clone| name.find(clone)).min().unwrap_or(name.len());
-    folded(&name[..end])
-}
-
-/// Whether `frame` is of the program itself, as far as its place says.
-fn is_of_program(frame: &Frame<'_>) -> bool {
-    let libraries = ["/usr/include/", "/usr/lib/", "std/src/", "core/src/", "alloc/src/"];
-    frame.location.is_some_and(|place| {
-        Place::new(place).is_some() && !libraries.iter().any(|start| place.starts_with(start))
-    })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_only_tells_equals_apart_is_no_part_of_a_name() {
-        for (name, expected) in [
-            ("stats.bytes", "stats.bytes"),
-            ("slots[3].next", "slots[].next"),
-            ("grid[1][22]", "grid[][]"),
-            ("buffer[16..4096]", "buffer[..]"),
-            ("Item#12.refs", "Item.refs"),
-            ("x'2", "x"),
-            ("x@0x4010+8", "x+8"),
-            ("count@src/bank.c", "count@src/bank.c"),
-            ("map[key].value", "map[key].value"),
-            ("a[1", "a[1"),
-            ("größe[1..2]#x'", "größe[..]#x'"),
-        ] {
-            assert_eq!(folded(name), expected, "{name}");
-        }
-        for (name, expected) in [
-            ("count@src/bank.c", "count"),
-            ("count@bank.c+8", "count+8"),
-            ("count@bank.c.next", "count.next"),
-            ("count@Makefile", "count"),
-        ] {
-            assert_eq!(without_file(name), expected, "{name}");
-        }
-    }
-
-    #[test]
-    fn what_compilers_add_is_no_part_of_a_function() {
-        for (name, expected) in [
-            ("work.constprop.0", "work"),
-            ("work.isra.0.cold", "work"),
-            ("libx.so.1+0x1234", "libx.so.1"),
-            ("bank::main::{closure#0}", "bank::main::{closure}"),
-            ("operator[]", "operator[]"),
-        ] {
-            assert_eq!(lasting_function(name), expected, "{name}");
-        }
-    }
-
-    #[test]
-    fn a_cycle_begins_anywhere() {
-        let of = |names: [&str; 3]| cycle(names.map(str::to_owned).to_vec());
-        assert_eq!(of(["b", "c", "a"]), of(["a", "b", "c"]));
-        assert_ne!(of(["b", "a", "c"]), of(["a", "b", "c"]));
     }
 }

@@ -49,7 +49,7 @@ pub use detail::{
 };
 pub use finding::{Evidence, Finding};
 pub use fingerprint::Fingerprint;
-pub use identity::{Identities, Reach};
+pub use identity::{Class, Identities, Instances, Reach};
 pub use info::{Guarantee, Info, Layer};
 pub use kind::{Kind, KindInfo};
 pub use memory_orders::too_weak;

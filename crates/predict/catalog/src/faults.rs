@@ -1,7 +1,8 @@
 //! Joins findings to faults: within a trace, and over several.
 //!
 //! What makes two findings the same fault is said in [`Identities`]. Here they are put together: each finding
-//! joins those that share a mark with it, and joins these with each other.
+//! joins those that share a mark with it, and joins these with each other. Over several traces each fault joins the
+//! first that shares a mark with it and is another trace's, and what that is listed with.
 //!
 //! Linear in the findings and their marks, but for look-ups.
 
@@ -105,30 +106,32 @@ pub type Examined<'a> = (&'a str, &'a Trace, &'a mut Outcome);
 /// # Ok::<(), reweave_catalog::UnknownName>(())
 /// ```
 pub fn list_once(examined: &mut [Examined<'_>]) {
-    let mut known = Faults::default();
-    // Where each finding is: which trace, and which of its findings.
+    // For each mark the first fault that has it, and where each fault is: which trace, and which of its findings.
+    let mut marked: FxHashMap<u64, usize> = FxHashMap::default();
     let mut places: Vec<(usize, usize)> = Vec::new();
+    // What is listed with another trace, and where.
+    let mut homes: FxHashMap<(usize, usize), (usize, usize)> = FxHashMap::default();
     for (trace_at, (_, trace, outcome)) in examined.iter().enumerate() {
         let identities = Identities::new(trace);
         for (at, fault) in outcome.findings.iter().enumerate() {
             let marks = fault.findings().flat_map(|it| identities.marks(it, Reach::Traces));
-            known.add(&marks.collect::<Vec<u64>>());
+            let number = places.len();
             places.push((trace_at, at));
+            let firsts = marks.map(|mark| *marked.entry(mark).or_insert(number));
+            // What one trace tells apart stays so. What both share with a third need not be what they are.
+            let first = firsts.filter(|&first| places[first].0 != trace_at).min();
+            if let Some(first) = first {
+                let home = homes.get(&places[first]).copied().unwrap_or(places[first]);
+                homes.insert((trace_at, at), home);
+            }
         }
     }
-    let firsts: Vec<usize> = (0..places.len()).map(|at| known.first(at)).collect();
-    // What is listed with another trace, and where.
-    let mut homes: FxHashMap<(usize, usize), (usize, usize)> = FxHashMap::default();
-    for (at, first) in firsts.into_iter().enumerate() {
-        let (own, home) = (places[at], places[first]);
-        // What one trace tells apart stays so.
-        if own.0 != home.0 {
-            let name = examined[own.0].0.to_owned();
-            let traces = &mut examined[home.0].2.findings[home.1].traces;
-            if traces.last() != Some(&name) {
-                traces.push(name);
-            }
-            homes.insert(own, home);
+    for place in &places {
+        let Some(&(home, listed)) = homes.get(place) else { continue };
+        let name = examined[place.0].0.to_owned();
+        let traces = &mut examined[home].2.findings[listed].traces;
+        if traces.last() != Some(&name) {
+            traces.push(name);
         }
     }
     let names: Vec<(&str, Vec<String>)> = examined.iter().map(|it| (it.0, ids(it.2))).collect();

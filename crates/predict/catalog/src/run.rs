@@ -7,8 +7,9 @@ use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
 use reweave_analysis::{
-    Analysis, Counter, Coverage, Detail, Finding, Identities, Info, Kind, Nondeterminism, Outcome,
-    Reach, Reported, Settings, Sink, Subject, Truncation, Unshown, WitnessList, WitnessVerdict,
+    Analysis, Counter, Coverage, Detail, Finding, Identities, Info, Instances, Kind,
+    Nondeterminism, Outcome, Reach, Reported, Settings, Sink, Subject, Truncation, Unshown,
+    WitnessList, WitnessVerdict,
 };
 use reweave_base::FxHashMap;
 use reweave_reorder::with_fewer_switches;
@@ -131,7 +132,7 @@ pub fn run(
             mark_limited(&mut outcome.coverage, cut.finding.analysis);
         }
     }
-    show_with_few_switches(&subject, &mut outcome.findings);
+    show_with_few_switches(&subject, &mut outcome.findings, watch);
     outcome.assumed = without_assumed.map(|without| without.libraries).unwrap_or_default();
     outcome
 }
@@ -237,15 +238,18 @@ fn mark_limited(coverage: &mut [Coverage], analysis: &str) {
 }
 
 /// Gives findings schedules that are easier to follow, the worst findings first.
-fn show_with_few_switches(subject: &Subject<'_>, findings: &mut [Reported]) {
+fn show_with_few_switches(subject: &Subject<'_>, findings: &mut [Reported], watch: &dyn Watch) {
     let _stage = tracing::info_span!("reduce context switches").entered();
     let mut left = REORDERED_MAX;
     for reported in findings {
+        if watch.is_cancelled() || watch.is_out_of_time() {
+            return;
+        }
         let Some(proof) = reported.finding.evidence.proof() else { continue };
         let (reordering, goal) = (proof.reordering(), proof.goal());
-        let Some(other) = with_fewer_switches(subject.trace(), reordering, goal) else { continue };
-        let Some(rest) = left.checked_sub(other.schedule.len()) else { return };
+        let Some(rest) = left.checked_sub(reordering.schedule.len()) else { return };
         left = rest;
+        let Some(other) = with_fewer_switches(subject.trace(), reordering, goal) else { continue };
         // A schedule that is refused would be a fault; the one that was accepted still holds.
         if let Ok(proof) = subject.prove(other, goal.clone()) {
             reported.finding.show_by(proof);
@@ -257,8 +261,8 @@ fn show_with_few_switches(subject: &Subject<'_>, findings: &mut [Reported]) {
 #[derive(Default)]
 struct Shown<'t> {
     findings: Vec<Finding>,
-    /// Where the group of a kind and some locations is.
-    groups: FxHashMap<(Kind, Vec<&'t str>), usize>,
+    /// Where each group is.
+    groups: FxHashMap<Instances<'t>, usize>,
     /// Which faults they are of, where that matters: where their number has a limit.
     faults: Faults,
 }
@@ -314,7 +318,7 @@ impl Sink for Collector<'_, '_> {
         if finding.detail.state().is_some() {
             return self.keep(finding);
         }
-        let group = (finding.kind, finding.locations(self.trace));
+        let group = self.identities.instances(&finding);
         if let Some(&at) = self.shown.groups.get(&group) {
             join(self.trace, &mut self.shown.findings[at], finding);
             return ControlFlow::Continue(());

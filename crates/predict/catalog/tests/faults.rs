@@ -1,8 +1,15 @@
 //! Which findings are one fault.
 
-use reweave_analysis::{Outcome, Reported, Settings};
+use std::collections::BTreeSet;
+
+use reweave_analysis::{
+    Counter, Detail, Evidence, Finding, Fingerprint, Kind, Outcome, Reported, Settings,
+};
 use reweave_catalog::{Examined, Quiet, list_once, run, select};
-use reweave_trace::{AccessOp, LockOp, ObjectOp, Op, Trace, TraceBuilder};
+use reweave_trace::{
+    AccessOp, EndKind, EventId, LockOp, Marker, Misuse, MisuseKind, ObjectOp, Op, RunEnd,
+    SemaphoreOp, Trace, TraceBuilder,
+};
 
 /// What `only` finds in `trace`.
 fn found(trace: &Trace, only: &str, settings: &Settings) -> Outcome {
@@ -64,10 +71,41 @@ fn equals_that_are_guarded_otherwise_elsewhere_are_two() {
 }
 
 #[test]
-fn memory_of_which_nothing_is_known_is_one_where_it_has_code_in_common() {
-    let text = "T1|w(0x10)|a.c:1\nT1|w(0x20)|a.c:2\nT1|w(0x30)|a.c:5\n\
-        T2|w(0x10)|a.c:3\nT2|w(0x20)|a.c:3\nT2|w(0x30)|a.c:4\n";
-    check("races.exact", text, &["1-3 2-3", "4-5"]);
+fn memory_of_which_nothing_is_known_is_one_where_it_has_all_code_in_common() {
+    // One accessor of all memory is no fault of all who call it.
+    let text = "T1|w(0x10)|a.c:1\nT2|w(0x10)|a.c:3\nT1|w(0x20)|a.c:2\nT2|w(0x20)|a.c:3\n\
+        T1|w(0x30)|a.c:1\nT2|w(0x30)|a.c:3\n";
+    check("races.exact", text, &["1-3", "2-3"]);
+    let text = "T1|w(0x10)|a.c:1\nT2|w(0x10)|a.c:2\nT2|r(0x10)|a.c:3\n";
+    check("races.exact", text, &["1-2 1-3"]);
+}
+
+#[test]
+fn a_helper_that_is_handed_other_variables_is_no_fault_of_both() {
+    let on = |var: &str, threads: [&str; 2]| -> String {
+        threads.map(|thread| format!("{thread}|w({var})|a.c:1\n")).concat()
+    };
+    let (hits, misses) = (on("s.hits", ["T1", "T2"]), on("s.misses", ["T3", "T4"]));
+    let mut names = Vec::new();
+    for text in [hits.clone() + &misses, misses.clone() + &hits] {
+        check("races.exact", &text, &["1-1", "1-1"]);
+        check("races.hb", &text, &["1-1", "1-1"]);
+        let trace = reweave_testkit::std(&text);
+        let outcome = found(&trace, "races.exact", &Settings::default());
+        // They are still at one pair of locations.
+        let pairs = outcome.coverage[0].counter(Counter::LocationPairs);
+        assert_eq!(pairs, Some(1));
+        let all = outcome.findings.iter().flat_map(Reported::fingerprints);
+        names.push(all.collect::<BTreeSet<_>>());
+    }
+    assert_eq!((names[0].len(), &names[0]), (2, &names[1]));
+    let life = |object: &str| {
+        format!(
+            "T1|alloc({object})|a.c:1\nT1|fork(T2{object})|a.c:2\nT2{object}|r({object}.n)|a.c:3\nT1|free({object})|a.c:4\n"
+        )
+    };
+    let text = life("Item#1") + &life("Page#1") + &life("Item#2");
+    check("lifetimes.free", &text, &["3-4", "3-4"]);
 }
 
 #[test]
@@ -95,6 +133,122 @@ fn locks_in_the_same_cyclic_order_are_one_deadlock() {
         + &take("T1", ["p", "q"], 31)
         + &take("T2", ["q", "p"], 41);
     check("deadlocks.exact", &text, &["12-2 2-22", "32-42"]);
+    // Other elements are other locks, unless the same code takes them.
+    let text = take("T1", ["m[0]", "m[1]"], 1)
+        + &take("T2", ["m[1]", "m[0]"], 11)
+        + &take("T3", ["m[2]", "m[3]"], 21)
+        + &take("T4", ["m[3]", "m[2]"], 31)
+        + &take("T5", ["m[4]", "m[5]"], 1)
+        + &take("T6", ["m[5]", "m[4]"], 41);
+    check("deadlocks.exact", &text, &["12-2 2-42", "22-32"]);
+}
+
+#[test]
+fn semaphores_of_an_array_that_other_code_waits_for_are_two_faults() {
+    let mut builder = TraceBuilder::new();
+    for (threads, from) in [(["A", "B"], 0), (["C", "D"], 2)] {
+        let names = [from, from + 1].map(|at| builder.semaphore(&format!("sems[{at}]")));
+        for name in names {
+            builder.declare_start(name, 1);
+        }
+        for (which, thread) in threads.into_iter().enumerate() {
+            let id = builder.thread(thread);
+            let [outer, inner] = [names[which], names[1 - which]];
+            let ops = [
+                (SemaphoreOp::Take, outer),
+                (SemaphoreOp::Take, inner),
+                (SemaphoreOp::Post, inner),
+                (SemaphoreOp::Post, outer),
+            ];
+            for (line, (op, name)) in (1..).zip(ops) {
+                let site = builder.site(&format!("{thread}.c:{line}"));
+                builder.push(id, Op::Semaphore(op, name), site);
+            }
+        }
+    }
+    let trace = builder.finish().expect("it is well formed");
+    let outcome = found(&trace, "deadlocks.stuck", &Settings::default());
+    assert_eq!(outcome.findings.len(), 2);
+}
+
+#[test]
+fn another_rule_that_was_broken_is_another_fault() {
+    let mut builder = TraceBuilder::new();
+    let threads = ["T1", "T2"].map(|name| builder.thread(name));
+    let (lock, other) = (builder.lock("m"), builder.lock("n"));
+    let site = |builder: &mut TraceBuilder, line: u32| builder.site(&format!("a.c:{line}"));
+    for lock in [lock, other] {
+        for op in [LockOp::Acquire, LockOp::Release] {
+            let site = site(&mut builder, 1);
+            builder.push(threads[0], Op::Lock(op, lock), site);
+        }
+    }
+    for line in [2, 3] {
+        let site = site(&mut builder, line);
+        builder.push(threads[1], Op::Marker(Marker::Branch), site);
+    }
+    let misuse = |kind: MisuseKind, event: u32, other: u32| {
+        let event = EventId::from_number(event).expect("it is there");
+        Misuse { kind, event, other: EventId::from_number(other), text: "does it".to_owned() }
+    };
+    let misuses = vec![
+        misuse(MisuseKind::DestroyHeld, 5, 1),
+        misuse(MisuseKind::ReleaseOfOthers, 6, 1),
+        misuse(MisuseKind::WaitWithoutLock, 6, 1),
+        misuse(MisuseKind::WaitWithoutLock, 6, 3),
+        misuse(MisuseKind::WaitWithoutLock, 6, 1),
+    ];
+    let (kind, text) = (EndKind::Exited, String::new());
+    builder.set_run_end(RunEnd { kind, text, threads: Vec::new(), misuses });
+    let trace = builder.finish().expect("it is well formed");
+    let outcome = found(&trace, "endings.misuse", &Settings::default());
+    let counts: Vec<u64> = outcome.findings.iter().map(Reported::count).collect();
+    let names: BTreeSet<_> = outcome.findings.iter().flat_map(Reported::fingerprints).collect();
+    assert_eq!((counts, names.len()), (vec![1, 1, 2, 1], 4));
+}
+
+#[test]
+fn members_of_a_type_called_stack_are_told_apart() {
+    for word in ["stack", "descriptor", "struct_frame"] {
+        let access = |thread: &str, member: &str, line: u32| {
+            format!("{thread}|w({word}#1.{member})|a.c:{line}\n")
+        };
+        let text = format!("T1|alloc({word}#1)|a.c:9\nT1|fork(T2)|a.c:9\nT1|fork(T3)|a.c:9\n")
+            + &access("T2", "top", 1)
+            + &access("T2", "count", 1)
+            + &access("T3", "top", 2)
+            + &access("T3", "count", 3);
+        check("races.exact", &text, &["1-2", "1-3"]);
+    }
+}
+
+#[test]
+fn handles_go_by_what_they_stand_for() {
+    let names = |unused: usize, thread: &str, line: u32| {
+        let forks = |thread: &str, line: u32| {
+            format!("T1|fork({thread})|a.c:{line}\n{thread}|w(x)|a.c:9\n")
+        };
+        let text: String = (0..unused).map(|at| forks(&format!("N{at}"), 8)).collect();
+        let text = text + &forks(thread, 1) + &format!("T3|free(thread({thread}))|a.c:{line}\n");
+        let trace = reweave_testkit::std(&text);
+        let event = trace.events().last().expect("there are some").0;
+        let finding = Finding {
+            analysis: "some",
+            kind: Kind::UseAfterClose,
+            events: vec![event],
+            message: String::new(),
+            count: 1,
+            evidence: Evidence::Observed,
+            detail: Detail::None,
+        };
+        Fingerprint::new(&trace, &finding)
+    };
+    assert_eq!(names(0, "T2", 3), names(2, "T7", 3));
+    assert_ne!(names(0, "T2", 3), names(0, "T2", 4));
+    // What nothing names is no name in common, also as a handle.
+    let text = "A|acq(lock#1)|a.c:1\nA|rel(lock#1)|a.c:2\nB|free(lock(lock#1))|a.c:9\n\
+        C|acq(lock#2)|a.c:3\nC|rel(lock#2)|a.c:4\nD|free(lock(lock#2))|a.c:8\n";
+    check("lifetimes.close", text, &["1-9", "3-8"]);
 }
 
 #[test]
@@ -191,6 +345,76 @@ fn equal_lines_of_a_function_are_one_fault() {
     let [fault] = &outcome.findings[..] else { panic!("{:?}", outcome.findings) };
     assert_eq!(fault.findings().count(), 2);
     assert!(fault.fingerprints().all(|name| name == fault.fingerprint));
+}
+
+#[test]
+fn functions_of_which_no_line_is_known_do_not_make_blocks_one() {
+    let count = |text: &str| {
+        let mut builder = TraceBuilder::new();
+        let threads = ["T1", "T2"].map(|name| builder.thread(name));
+        for at in 1..=2 {
+            let object = builder.object(&format!("block#{at}"));
+            let site = builder.site(&format!("a.c:{at}\nmain (a.c:{at}){text}"));
+            builder.push(threads[0], Op::Object(ObjectOp::Alloc, object), site);
+        }
+        for at in 1..=2 {
+            let var = builder.var(&format!("block#{at}"));
+            // Each has a lock of its own, so that nothing else makes them one.
+            for thread in threads {
+                let site = builder.site(&format!("a.c:{}\nwork (a.c:{at}){text}", 10 + at));
+                let name = format!("m{at}{}", builder.names().threads.name(thread));
+                let lock = builder.lock(&name);
+                builder.push(thread, Op::Lock(LockOp::Acquire, lock), site);
+                builder.push(thread, Op::Access(AccessOp::Write, var), site);
+                builder.push(thread, Op::Lock(LockOp::Release, lock), site);
+            }
+        }
+        let trace = builder.finish().expect("it is well formed");
+        found(&trace, "races.exact", &Settings::default()).findings.len()
+    };
+    assert_eq!((count(""), count("\nsource#12")), (2, 1));
+}
+
+#[test]
+fn what_was_observed_is_shown_as_it_was() {
+    let text = "T1|w(a)|a.c:1\nT2|w(b)|b.c:1\nT1|w(a)|a.c:2\nT2|w(b)|b.c:2\n\
+        T1|w(x)|a.c:3\nT2|w(x)|b.c:3\n";
+    let trace = reweave_testkit::std(text);
+    let outcome = found(&trace, "races.exact", &Settings::default());
+    let proof = outcome.findings[0].finding.evidence.proof().expect("it has a schedule");
+    // How the run began is all before the two.
+    assert_eq!(proof.reordering().base.iter().sum::<u32>(), 4);
+    assert!(proof.reordering().schedule.is_empty());
+}
+
+#[test]
+fn a_fault_is_listed_with_what_it_shares_a_mark_with() {
+    // The second trace shows a place of each fault of the first, the third that of one.
+    let first = "T1|acq(p)|z.c:1\nT1|acq(q)|z.c:2\nT1|w(x)|a.c:1\nT1|rel(q)|z.c:3\nT1|rel(p)|z.c:4\n\
+        T2|acq(r)|z.c:5\nT2|acq(s)|z.c:6\nT2|w(x)|b.c:2\nT2|rel(s)|z.c:7\nT2|rel(r)|z.c:8\n\
+        T3|acq(p)|y.c:1\nT3|acq(r)|y.c:2\nT3|w(x)|c.c:3\nT3|rel(r)|y.c:3\nT3|rel(p)|y.c:4\n\
+        T4|acq(q)|y.c:5\nT4|acq(s)|y.c:6\nT4|w(x)|d.c:4\nT4|rel(s)|y.c:7\nT4|rel(q)|y.c:8\n";
+    let texts = [first, "T1|w(x)|a.c:1\nT2|w(x)|c.c:3\n", "T1|w(x)|c.c:3\nT2|w(x)|d.c:4\n"];
+    let mut traces = texts.map(|text| {
+        let trace = reweave_testkit::std(text);
+        let outcome = found(&trace, "races.exact", &Settings::default());
+        (trace, outcome)
+    });
+    assert_eq!(traces[0].1.findings.len(), 2);
+    let names = ["t0", "t1", "t2"];
+    let mut examined: Vec<Examined<'_>> = names
+        .into_iter()
+        .zip(&mut traces)
+        .map(|(name, (trace, outcome))| (name, &*trace, outcome))
+        .collect();
+    list_once(&mut examined);
+    let listed = |at: usize| {
+        let [listed] = &traces[at].1.listed[..] else { panic!("{:?}", traces[at].1.listed) };
+        (&*listed.trace, &*listed.id)
+    };
+    assert_eq!([listed(1), listed(2)], [("t0", "R1"), ("t0", "R2")]);
+    let shown: Vec<&[String]> = traces[0].1.findings.iter().map(|it| &it.traces[..]).collect();
+    assert_eq!(shown, [["t1"], ["t2"]]);
 }
 
 #[test]

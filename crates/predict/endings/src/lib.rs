@@ -26,11 +26,11 @@
 //! ```
 
 use reweave_analysis::{
-    Analysis, Coverage, Detail, Evidence, Finding, Guarantee, Info, Kind, Layer, Settings, Sink,
-    Subject, located,
+    Analysis, Coverage, Detail, Evidence, Finding, Guarantee, Identities, Info, Instances, Kind,
+    Layer, Settings, Sink, Subject, located,
 };
 use reweave_base::FxHashMap;
-use reweave_trace::{EndKind, Misuse, MisuseKind, RunEnd, ThreadEnd, Trace};
+use reweave_trace::{EndKind, Misuse, RunEnd, ThreadEnd, Trace};
 
 /// Every analysis of this family.
 pub const ANALYSES: &[&dyn Analysis] = &[&Failed, &Stuck, &Misused];
@@ -134,11 +134,11 @@ impl Analysis for Misused {
     fn run(&self, subject: &Subject<'_>, _: &Settings, sink: &mut dyn Sink) -> Coverage {
         let trace = subject.trace();
         let mut findings: Vec<Finding> = Vec::new();
-        let mut places: FxHashMap<(MisuseKind, Vec<&str>), usize> = FxHashMap::default();
+        let identities = Identities::new(trace);
+        let mut places: FxHashMap<Instances<'_>, usize> = FxHashMap::default();
         for misuse in trace.run_end().map_or(&[][..], |run_end| &run_end.misuses) {
             let finding = misused(trace, misuse);
-            let key = (misuse.kind, finding.locations(trace));
-            let at = *places.entry(key).or_insert(findings.len());
+            let at = *places.entry(identities.instances(&finding)).or_insert(findings.len());
             match findings.get_mut(at) {
                 Some(known) => known.count += 1,
                 None => findings.push(finding),
@@ -164,7 +164,7 @@ fn misused(trace: &Trace, misuse: &Misuse) -> Finding {
         message,
         count: 1,
         evidence: Evidence::Observed,
-        detail: Detail::None,
+        detail: Detail::Misuse(misuse.kind),
     }
 }
 

@@ -7,12 +7,13 @@
 //! before a free may still be unordered with it: that is asked next. Not so of an atomic write that the freeing thread saw by
 //! an atomic read of the same variable, such as the last count of another thread: the one write follows the other.
 //!
-//! Uses at the same two code locations are one finding. Of the uses of one thread at one place of one
+//! Uses of what has one name at the same two code locations are one finding. Of the uses of one thread at one place of one
 //! object the first and the last are tried, and of such pairs at most [`INSTANCES_MAX`], unless all are
 //! asked for.
 
 use reweave_analysis::{
-    Counter, Counters, Coverage, Detail, Finding, Info, Settings, Sink, Subject, spelled, too_weak,
+    Class, Counter, Counters, Coverage, Detail, Finding, Identities, Info, Settings, Sink, Subject,
+    spelled, too_weak,
 };
 use reweave_base::{FxHashMap, FxHashSet, Id, IndexVec};
 use reweave_driver::{Driver, Evaluated, Evaluator, Group, Predictor, Reorderings, Tried};
@@ -129,8 +130,8 @@ struct Candidates {
     groups: Vec<(Vec<Use>, u64)>,
     /// Objects that another thread than the one that ends them uses.
     objects_count: u64,
-    /// The place of the group at two code locations.
-    at: FxHashMap<[SiteId; 2], usize>,
+    /// The place of the group at two code locations, of what ends there.
+    at: FxHashMap<([SiteId; 2], Class), usize>,
     first_sites: IndexVec<SiteId, SiteId>,
 }
 
@@ -150,6 +151,7 @@ impl Candidates {
         let synchronized = is_weak.then(|| MustHappenBefore::synchronized(trace));
         let needs = synchronized.as_ref().unwrap_or_else(|| driver.subject().engine().mhb());
         candidates.first_sites = names.first_sites();
+        let identities = Identities::new(trace);
         let mut live: IndexVec<ObjectId, Uses> =
             (0..names.objects.len()).map(|_| Uses::default()).collect();
         let mut ended: FxHashMap<ObjectId, EventId> = FxHashMap::default();
@@ -178,7 +180,7 @@ impl Candidates {
                     && trace.event(end).thread != event.thread
                 {
                     candidates.objects_count += u64::from(counted.insert(object));
-                    candidates.add(trace, Use { end, event: id, is_seen: false }, all);
+                    candidates.add(&identities, trace, Use { end, event: id, is_seen: false }, all);
                 }
             }
             let Op::Object(ObjectOp::Free, object) = event.op else { continue };
@@ -197,18 +199,19 @@ impl Candidates {
                 let op = trace.event(event).op;
                 let own = op.var().and_then(|var| last_reads.get(&(ender, var)));
                 let is_seen = op.is_atomic() && op.is_write() && own > Some(&event);
-                candidates.add(trace, Use { end: id, event, is_seen }, all);
+                candidates.add(&identities, trace, Use { end: id, event, is_seen }, all);
             }
         }
         candidates
     }
 
     /// Adds `candidate` to those at its code locations, or as a group of its own if `all` are asked for.
-    fn add(&mut self, trace: &Trace, candidate: Use, all: bool) {
+    fn add(&mut self, identities: &Identities<'_>, trace: &Trace, candidate: Use, all: bool) {
         let Use { end, .. } = candidate;
         let sites = [fault_site(trace, candidate), trace.event(end).site];
         let sites = sites.map(|site| self.first_sites[site]);
-        let at = *self.at.entry(sites).or_insert(self.groups.len());
+        let class = identities.class_of(trace.event(end).op);
+        let at = *self.at.entry((sites, class)).or_insert(self.groups.len());
         if all || at == self.groups.len() {
             self.groups.push((vec![candidate], 1));
             return;

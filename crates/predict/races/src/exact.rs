@@ -14,7 +14,7 @@
 //! cannot come together are asked about once more. In a trace without such atomics and without
 //! conditions there are none: what nothing orders in a reordering can come together in a shorter one.
 //!
-//! Pairs are grouped by code location, and the earliest proven instance is shown. After much work, a
+//! Pairs are grouped by code location and what they access, and the earliest proven instance is shown. After much work, a
 //! location pair that has a proven instance gets only a quick look at its others, and none once
 //! [`PROVEN_MAX`] are proven, which is more than anyone looks at. Then the counts are lower bounds
 //! and say so.
@@ -40,7 +40,7 @@ use reweave_trace::{SiteId, Trace};
 
 use crate::candidates::Candidates;
 use crate::pairs::{Access, Counts, GROUPS_MAX, Group, Race, RacePredictor, Unordered, to_prove};
-use crate::relation::{Groups, Maxima, Races};
+use crate::relation::{Groups, Key, Maxima, Races};
 
 /// How many instances of one location pair are proven at most.
 pub const PROVEN_MAX: u64 = 1_000;
@@ -169,7 +169,7 @@ struct Pass<'d, 'a, 't> {
     workers: Workers<'a, Evaluator<'a, 't>>,
     reorderings: Reorderings,
     keeps_pairs: bool,
-    groups: Groups,
+    groups: Groups<'t>,
     /// Location pairs of candidates beyond those that findings are made of.
     unlisted: FxHashSet<(SiteId, SiteId)>,
     /// Candidates to be decided together.
@@ -238,8 +238,8 @@ impl<'d, 'a, 't> Pass<'d, 'a, 't> {
             }
             let from = self.batch.len();
             candidates.step(second, |unordered| {
-                let sites = self.groups.sites(unordered.site, event.site);
-                let group = self.groups.get(sites);
+                let key = self.groups.key(unordered.site, &event);
+                let group = self.groups.get(key);
                 if self.is_best_effort() && group.is_some_and(|group| group.count >= PROVEN_MAX) {
                     self.decided.skipped += unordered.len() as u64;
                     return;
@@ -247,7 +247,7 @@ impl<'d, 'a, 't> Pass<'d, 'a, 't> {
                 if group.is_none() && self.is_full() {
                     self.decided.skipped += unordered.len() as u64;
                     if self.unlisted.len() < UNLISTED_MAX {
-                        self.unlisted.insert(sites);
+                        self.unlisted.insert(key.sites);
                     }
                     return;
                 }
@@ -358,7 +358,7 @@ impl<'d, 'a, 't> Pass<'d, 'a, 't> {
         }
     }
 
-    /// Decides of those that are `open` one instance of each location pair at a time, until one is
+    /// Decides of those that are `open` one instance of each group at a time, until one is
     /// proven.
     fn decide_one_per_group(
         &mut self,
@@ -366,26 +366,25 @@ impl<'d, 'a, 't> Pass<'d, 'a, 't> {
         mut open: Vec<usize>,
         verdicts: &mut [Option<Verdict>],
     ) {
-        let sites_of = |pass: &Self, race: &Race| {
-            let [left, right] =
-                [race.first, race.second].map(|access| pass.trace.event(access).site);
-            pass.groups.sites(left, right)
+        let key_of = |pass: &Self, race: &Race| {
+            let site = pass.trace.event(race.first).site;
+            pass.groups.key(site, &pass.trace.event(race.second))
         };
-        let mut proven: FxHashSet<(SiteId, SiteId)> = FxHashSet::default();
+        let mut proven: FxHashSet<Key> = FxHashSet::default();
         loop {
             for (candidate, verdict) in batch.iter().zip(&*verdicts) {
                 if *verdict == Some(Verdict::Race) {
-                    proven.insert(sites_of(self, &candidate.race));
+                    proven.insert(key_of(self, &candidate.race));
                 }
             }
-            let mut chosen: FxHashSet<(SiteId, SiteId)> = FxHashSet::default();
+            let mut chosen: FxHashSet<Key> = FxHashSet::default();
             let (mut now, mut later) = (Vec::new(), Vec::new());
             for at in open {
-                let sites = sites_of(self, &batch[at].race);
-                if proven.contains(&sites) || self.groups.get(sites).is_some() {
+                let key = key_of(self, &batch[at].race);
+                if proven.contains(&key) || self.groups.get(key).is_some() {
                     continue;
                 }
-                if chosen.insert(sites) { now.push(at) } else { later.push(at) }
+                if chosen.insert(key) { now.push(at) } else { later.push(at) }
             }
             if now.is_empty() {
                 return;

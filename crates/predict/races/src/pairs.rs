@@ -8,7 +8,7 @@ use reweave_driver::{Evaluated, Evaluator, Open, Predictor, Reorderings, Tried};
 use reweave_reorder::{Answer, Query};
 use reweave_trace::{EventId, Goal, SiteId, Trace};
 
-/// Of how many location pairs instances are kept.
+/// Of how many location pairs, with what is accessed there, instances are kept.
 pub const GROUPS_MAX: usize = 100_000;
 
 /// Two conflicting accesses of different threads; `first` was observed first.
@@ -69,7 +69,7 @@ impl Counts {
     }
 }
 
-/// The pairs between two code locations.
+/// The pairs between two code locations on what has one name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Group {
     /// A site at each of the two locations.
@@ -80,7 +80,7 @@ pub struct Group {
     pub earliest: Vec<Race>,
 }
 
-/// The groups that findings are made of: those of location pairs, or each pair by itself.
+/// The groups that findings are made of: those of location pairs with what is accessed, or each pair by itself.
 pub(crate) fn to_prove(
     groups: Vec<Group>,
     pairs: Vec<Race>,

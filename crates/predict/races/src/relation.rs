@@ -30,8 +30,8 @@ use std::collections::hash_map::Entry;
 use std::ops::ControlFlow;
 
 use reweave_analysis::{
-    Analysis, Counter, Coverage, Gathered, Guarantee, Info, Kind, Layer, Settings, Sink, Subject,
-    Truncation,
+    Analysis, Class, Counter, Coverage, Gathered, Guarantee, Identities, Info, Kind, Layer,
+    Settings, Sink, Subject, Truncation,
 };
 use reweave_base::{FxHashMap, FxHashSet, Id, IndexVec, id};
 use reweave_driver::{Driver, Reorderings, TRIES_MAX};
@@ -41,7 +41,7 @@ use reweave_order::cp::CausallyPrecedes;
 use reweave_order::hb::HappensBefore;
 use reweave_order::shb::SchedulableHappensBefore;
 use reweave_order::wcp::WeakCausallyPrecedes;
-use reweave_trace::{AccessOp, EventId, LockOp, Op, SiteId, ThreadId, Trace, VarId};
+use reweave_trace::{AccessOp, Event, EventId, LockOp, Op, SiteId, ThreadId, Trace, VarId};
 
 use crate::pairs::{Access, Counts, GROUPS_MAX, Group, Race, RacePredictor, Unordered, to_prove};
 
@@ -133,7 +133,7 @@ struct Pass<'t> {
     window: Option<u32>,
     keeps_pairs: bool,
     history: AccessHistory,
-    groups: Groups,
+    groups: Groups<'t>,
     pairs: Vec<Race>,
 }
 
@@ -271,14 +271,14 @@ impl Analysis for RelationRaces {
         let (mut races, pairs) = (pass.groups.finish(), pass.pairs);
         let is_cut = match settings.all {
             true => (pairs.len() as u64) < races.counts.pairs,
-            false => races.unlisted() > 0,
+            false => races.unlisted > 0,
         };
         if is_cut || races.is_lower_bound {
             driver.truncate(Truncation::Capped);
         }
         let mut predictor = RacePredictor::new(self.info, subject, Reorderings::All);
         predictor.first = first(trace, &races, self.relation);
-        let unlisted = if settings.all { 0 } else { races.unlisted() };
+        let unlisted = if settings.all { 0 } else { races.unlisted };
         let groups = std::mem::take(&mut races.groups);
         _ = driver.prove(&mut predictor, to_prove(groups, pairs, settings.all));
         let is_grouped = u64::from(!settings.all);
@@ -336,35 +336,39 @@ fn is_well_nested(trace: &Trace) -> bool {
 pub struct Races {
     /// How many there are.
     pub counts: Counts,
-    /// The pairs by location pair, in the order of their earliest instances; of the location pairs
-    /// that showed first, at most [`GROUPS_MAX`].
+    /// The pairs by location pair and what is accessed there, in the order of their earliest instances; of
+    /// those that showed first, at most [`GROUPS_MAX`].
     pub groups: Vec<Group>,
+    /// How many location pairs have something that is in no group.
+    pub unlisted: u64,
     /// Whether there were too many location pairs to count: then their number is a lower bound.
     pub is_lower_bound: bool,
     /// The first pair: the second access as early, then the first as late as can be.
     pub first: Option<Race>,
 }
 
-impl Races {
-    /// How many location pairs are in no group.
-    #[must_use]
-    pub const fn unlisted(&self) -> u64 {
-        self.counts.location_pairs - self.groups.len() as u64
-    }
+/// What distinguishes groups: a site for each of two locations, and what is accessed there. A helper that is
+/// handed different variables has a race on each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Key {
+    pub(crate) sites: (SiteId, SiteId),
+    class: Class,
 }
 
 /// Counts and groups what the scan finds.
 #[derive(Debug)]
-pub(crate) struct Groups {
+pub(crate) struct Groups<'t> {
+    identities: Identities<'t>,
     counts: Counts,
     last_second: Option<EventId>,
     racy: IndexVec<VarId, bool>,
     /// For each site the first one with the same location.
     locations: IndexVec<SiteId, SiteId>,
-    group_of: FxHashMap<(SiteId, SiteId), usize>,
+    group_of: FxHashMap<Key, usize>,
     groups: Vec<Group>,
-    /// The location pairs beyond those that have a group. There may be millions, so they are only
-    /// told apart.
+    /// All location pairs. There may be millions, so they are only told apart.
+    location_pairs: FxHashSet<(SiteId, SiteId)>,
+    /// Those with something beyond what has a group.
     unlisted: FxHashSet<(SiteId, SiteId)>,
     is_lower_bound: bool,
     first: Option<Race>,
@@ -378,20 +382,22 @@ pub(crate) struct Maxima {
     pub(crate) location_pairs: usize,
 }
 
-impl Groups {
-    fn new(trace: &Trace) -> Self {
+impl<'t> Groups<'t> {
+    fn new(trace: &'t Trace) -> Self {
         Self::bounded(trace, Maxima { groups: GROUPS_MAX, location_pairs: LOCATION_PAIRS_MAX })
     }
 
-    pub(crate) fn bounded(trace: &Trace, maxima: Maxima) -> Self {
+    pub(crate) fn bounded(trace: &'t Trace, maxima: Maxima) -> Self {
         let names = trace.names();
         Self {
+            identities: Identities::new(trace),
             counts: Counts::default(),
             last_second: None,
             racy: IndexVec::from_elem(false, names.vars.len()),
             locations: names.first_sites(),
             group_of: FxHashMap::default(),
             groups: Vec::new(),
+            location_pairs: FxHashSet::default(),
             unlisted: FxHashSet::default(),
             is_lower_bound: false,
             first: None,
@@ -399,20 +405,21 @@ impl Groups {
         }
     }
 
-    /// How many location pairs have a group.
+    /// How many there are.
     pub(crate) const fn len(&self) -> usize {
         self.groups.len()
     }
 
-    /// The location pair of two sites, one site for each.
-    pub(crate) fn sites(&self, left: SiteId, right: SiteId) -> (SiteId, SiteId) {
-        let (left, right) = (self.locations[left], self.locations[right]);
-        (left.min(right), left.max(right))
+    /// What distinguishes the group of accesses to one variable: at a site, and `second`.
+    pub(crate) fn key(&self, site: SiteId, second: &Event) -> Key {
+        let (left, right) = (self.locations[site], self.locations[second.site]);
+        let class = self.identities.class_of(second.op);
+        Key { sites: (left.min(right), left.max(right)), class }
     }
 
-    /// The group of the location pair `sites`, if it has one yet.
-    pub(crate) fn get(&self, sites: (SiteId, SiteId)) -> Option<&Group> {
-        self.group_of.get(&sites).map(|&at| &self.groups[at])
+    /// The group of `key`, if it has one yet.
+    pub(crate) fn get(&self, key: Key) -> Option<&Group> {
+        self.group_of.get(&key).map(|&at| &self.groups[at])
     }
 
     /// Adds the pairs of `unordered`.
@@ -433,8 +440,8 @@ impl Groups {
             self.counts.vars += u64::from(!self.racy[var]);
             self.racy[var] = true;
         }
-        let sites = self.sites(unordered.site, event.site);
-        let Some(group) = self.group(sites) else { return };
+        let key = self.key(unordered.site, &event);
+        let Some(group) = self.group(key) else { return };
         group.count += count;
         for first in unordered.firsts().take(TRIES_MAX) {
             let race = Race { first, second };
@@ -444,31 +451,34 @@ impl Groups {
         }
     }
 
-    /// The group of the location pair `sites`, if it is among the first ones; it is counted anyway.
-    fn group(&mut self, sites: (SiteId, SiteId)) -> Option<&mut Group> {
-        if self.groups.len() < self.maxima.groups {
-            let at = *self.group_of.entry(sites).or_insert(self.groups.len());
-            if at == self.groups.len() {
-                self.groups.push(Group { sites, count: 0, earliest: Vec::new() });
-            }
+    /// The group of `key`, if it is among the first ones; its location pair is counted anyway.
+    fn group(&mut self, key: Key) -> Option<&mut Group> {
+        if let Some(&at) = self.group_of.get(&key) {
             return Some(&mut self.groups[at]);
         }
-        if let Some(&at) = self.group_of.get(&sites) {
-            return Some(&mut self.groups[at]);
-        }
-        if self.groups.len() + self.unlisted.len() < self.maxima.location_pairs {
-            self.unlisted.insert(sites);
-        } else if !self.unlisted.contains(&sites) {
+        let (sites, pairs_max) = (key.sites, self.maxima.location_pairs);
+        if self.location_pairs.len() < pairs_max {
+            self.location_pairs.insert(sites);
+        } else if !self.location_pairs.contains(&sites) {
             self.is_lower_bound = true;
+        }
+        if self.groups.len() < self.maxima.groups {
+            self.group_of.insert(key, self.groups.len());
+            self.groups.push(Group { sites, count: 0, earliest: Vec::new() });
+            return self.groups.last_mut();
+        }
+        if self.location_pairs.contains(&sites) {
+            self.unlisted.insert(sites);
         }
         None
     }
 
     pub(crate) fn finish(mut self) -> Races {
-        self.counts.location_pairs = (self.groups.len() + self.unlisted.len()) as u64;
+        self.counts.location_pairs = self.location_pairs.len() as u64;
+        let unlisted = self.unlisted.len() as u64;
         self.groups.sort_by_key(|group| group.earliest.first().map(Race::order));
         let Self { counts, groups, is_lower_bound, first, .. } = self;
-        Races { counts, groups, is_lower_bound, first }
+        Races { counts, groups, unlisted, is_lower_bound, first }
     }
 }
 
@@ -647,7 +657,7 @@ mod tests {
         let whole = grouped(&trace, 100, 100);
         assert_eq!((whole.groups.len(), whole.counts.location_pairs), (36, 36));
         let few = grouped(&trace, 5, 100);
-        assert_eq!((few.groups.len(), few.unlisted()), (5, 31));
+        assert_eq!((few.groups.len(), few.unlisted), (5, 31));
         assert_eq!((few.counts, few.is_lower_bound), (whole.counts, false));
         assert_eq!(few.groups[..1], whole.groups[..1]);
         let bound = grouped(&trace, 5, 20);

@@ -5,7 +5,8 @@ use std::collections::BTreeSet;
 use crate::common;
 
 use proptest::prelude::*;
-use reweave_analysis::{Counter, Guarantee, Settings, Subject, Truncation};
+use reweave_analysis::{Counter, Guarantee, Identities, Settings, Subject, Truncation};
+use reweave_base::FxHashSet;
 use reweave_oracle::{memory_orders, reachable};
 use reweave_races::exact::{self, Decided, EXACT};
 use reweave_races::relation::{self, Relation};
@@ -120,16 +121,16 @@ fn every_candidate_of_every_recorded_trace_is_decided_and_none_is_missed() {
 }
 
 #[test]
-fn findings_are_one_a_location_pair_and_each_is_certified() {
+fn findings_are_one_a_location_pair_and_variable_and_each_is_certified() {
     for case in corpus::traces() {
         let trace = case.trace();
         let (found, coverage) = findings(&EXACT, &trace, false);
-        let mut locations: Vec<_> = found.iter().map(|finding| finding.locations(&trace)).collect();
-        locations.sort_unstable();
-        locations.dedup();
-        assert_eq!(locations.len(), found.len(), "{}", case.name);
+        let identities = Identities::new(&trace);
+        let instances: FxHashSet<_> = found.iter().map(|it| identities.instances(it)).collect();
+        assert_eq!(instances.len(), found.len(), "{}", case.name);
+        let locations: FxHashSet<_> = found.iter().map(|it| it.locations(&trace)).collect();
         assert_eq!(
-            Some(found.len() as u64),
+            Some(locations.len() as u64),
             coverage.counter(Counter::LocationPairs),
             "{}",
             case.name

@@ -4,7 +4,7 @@ use crate::common;
 
 use expect_test::{Expect, expect};
 use proptest::prelude::*;
-use reweave_analysis::{Counter, Evidence, Guarantee, Proof, Settings, Truncation};
+use reweave_analysis::{Counter, Evidence, Guarantee, Identities, Proof, Settings, Truncation};
 use reweave_base::Id as _;
 use reweave_oracle::{races, reachable};
 use reweave_races::relation::{self, CP, HB, Relation, RelationRaces, SHB, WCP};
@@ -208,10 +208,13 @@ fn hold(trace: &Trace) -> Result<(), TestCaseError> {
         prop_assert_eq!(&relation::pairs(trace, relation, None), &defined, "{:?}", relation);
         let grouped = relation::races(trace, relation);
         prop_assert_eq!(grouped.counts, counted(trace, &defined));
+        let identities = Identities::new(trace);
+        let class = |race: &Race| identities.class_of(trace.event(race.second).op);
         for group in &grouped.groups {
+            let own = group.earliest.first().map(class);
             let sites_of = |race: &&Race| {
                 let [a, b] = [race.first, race.second].map(|event| trace.event(event).site);
-                (a.min(b), a.max(b)) == group.sites
+                (a.min(b), a.max(b)) == group.sites && Some(class(race)) == own
             };
             let members: Vec<_> = defined.iter().filter(sites_of).copied().collect();
             let earliest = members.len().min(TRIES_MAX);

@@ -21,14 +21,15 @@ use crate::engine::Cut;
 const STEPS_MAX: usize = 512;
 
 /// `reordering`, which ends as `goal` says, with the same events and fewer context switches among its last steps;
-/// none if there is no such order, or none was found.
+/// none if there is no such order, none was found, or `reordering` is how the observed run began: that is best shown as
+/// it was.
 #[must_use]
 pub fn with_fewer_switches(
     trace: &Trace,
     reordering: &Reordering,
     goal: &Goal,
 ) -> Option<Reordering> {
-    if reordering.schedule.len() > STEPS_MAX {
+    if reordering.schedule.len() > STEPS_MAX || is_observed(trace, reordering) {
         return None;
     }
     let (base, steps) = last_steps(trace, reordering);
@@ -43,6 +44,16 @@ pub fn with_fewer_switches(
     }
     let schedule = order.into_iter().map(|step| steps[step]).collect();
     Some(Reordering { base, schedule })
+}
+
+/// Whether `reordering` runs what was observed first, in the order in which it was observed.
+fn is_observed(trace: &Trace, reordering: &Reordering) -> bool {
+    let Reordering { base, schedule } = reordering;
+    let in_base: usize = base.iter().map(|&count| count as usize).sum();
+    // The base is how the run began exactly if its last event has as many before it as it holds.
+    let last = base.entries().filter_map(|(thread, &count)| prefix(trace, thread, count).last());
+    last.max().is_none_or(|last| last.index() + 1 == in_base)
+        && schedule.iter().zip(in_base..).all(|(event, at)| event.index() == at)
 }
 
 /// The last steps of `reordering` in their order, and how many events of each thread come before them.

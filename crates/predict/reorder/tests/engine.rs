@@ -8,7 +8,7 @@ use reweave_oracle::reachable;
 use reweave_reorder::{Answer, Budget, Engine, Query, Refuted, Solver, View, with_fewer_switches};
 use reweave_testkit::{Scope, Shape, draw, soak, traces};
 use reweave_trace::{
-    AccessOp, After, Checker, EventId, Goal, LockOp, Op, SemaphoreOp, ThreadOp, Trace,
+    AccessOp, After, Checker, EventId, Goal, LockOp, Op, Reordering, SemaphoreOp, ThreadOp, Trace,
 };
 
 /// How many states the oracle may visit.
@@ -313,6 +313,25 @@ fn what_the_goal_does_not_need_is_not_run() {
     let query = Query::enabled(&[all[10_002], all[10_005]]);
     assert!(matches!(solver.solve(&query), Answer::Feasible(_)));
     assert!(solver.take_work() < 10_000);
+}
+
+#[test]
+fn steps_in_no_order_are_put_thread_by_thread_unless_they_were_observed_so() {
+    let trace = reweave_testkit::std(
+        "T3|w(z)|1\nT1|w(a)|2\nT2|w(b)|3\nT1|w(a)|4\nT2|w(b)|5\nT1|w(x)|6\nT2|w(x)|7\n",
+    );
+    let all = ids(&trace);
+    let goal = Goal::Race(all[5], all[6]);
+    let switches = |reordering: &Reordering| {
+        let thread = |at: usize| trace.event(reordering.schedule[at]).thread;
+        (1..reordering.schedule.len()).filter(|&at| thread(at - 1) != thread(at)).count()
+    };
+    let given = Reordering::explicit(all[1..5].to_vec());
+    let other = with_fewer_switches(&trace, &given, &goal).expect("there is a better one");
+    assert_eq!((switches(&given), switches(&other)), (3, 1));
+    Checker::new(&trace).check(&other, &goal).expect("it leads to the same");
+    let observed = Reordering::explicit(all[..5].to_vec());
+    assert_eq!(with_fewer_switches(&trace, &observed, &goal), None);
 }
 
 /// Whether the oracle of queries finds the races that a search of all states does.

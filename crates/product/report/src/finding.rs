@@ -86,7 +86,9 @@ pub fn instances_note(reported: &Reported) -> Option<String> {
         (Detail::Nondeterminism(_), _) => "pairs of a read here and an interfering write",
         (Detail::State(state), _) => state::instances(state),
         (Detail::None | Detail::MemoryOrders(_), Kind::Race) => "pairs at these locations",
-        (Detail::None | Detail::MemoryOrders(_), _) => "instances at these locations",
+        (Detail::None | Detail::MemoryOrders(_) | Detail::Misuse(_), _) => {
+            "instances at these locations"
+        }
     };
     let count = reported.count();
     let places = reported.places.len() as u64;

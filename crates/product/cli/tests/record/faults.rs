@@ -1,6 +1,6 @@
 //! One fault is one finding, however many places, instances and runs show it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
@@ -94,6 +94,103 @@ fn many_pairs_are_one_fault() {
     let checked = workshop.reweave(&["check", "run.rwt", "--suppress", "known.txt"]);
     assert_eq!(checked.status.code(), Some(0));
 }
+
+/// The fingerprints of all places of what is found in a run of `words` that is recorded with `options`, and how many faults
+/// there are.
+#[track_caller]
+fn names(workshop: &Workshop, options: &[&str], words: &[&str]) -> (usize, BTreeSet<String>) {
+    workshop.record(options, words);
+    let found = reports(workshop, &["run.rwt"]).remove(0);
+    let findings = found["findings"].as_array().unwrap();
+    let places = |finding: &Value| finding["places"].as_array().cloned().unwrap_or_default();
+    let all = findings.iter().flat_map(|finding| [vec![finding.clone()], places(finding)].concat());
+    let names = all.map(|place| place["fingerprint"].as_str().unwrap().to_owned()).collect();
+    (findings.len(), names)
+}
+
+/// A line that two callers hand different variables is a fault of each, whichever races first.
+#[test]
+fn a_helper_races_on_each_variable_that_it_is_handed() {
+    let Some(compiler) = compilers("c").first().copied() else { return };
+    let workshop = Workshop::with(&[]);
+    workshop.put("helper.c", HELPER);
+    workshop.build("helper.c", compiler, &["-O0"]);
+    let expected = names(&workshop, &["--seed", "1"], &["helper"]);
+    assert_eq!((expected.0, expected.1.len()), (2, 2));
+    for seed in ["2", "3", "4"] {
+        assert_eq!(names(&workshop, &["--seed", seed], &["helper"]), expected, "{seed}");
+    }
+}
+
+const HELPER: &str = "#include <pthread.h>
+static struct { long hits, misses; } stats;
+static void bump(long *p) { *p += 1; }
+static void *hit(void *unused) { bump(&stats.hits); return unused; }
+static void *miss(void *unused) { bump(&stats.misses); return unused; }
+int main(void) {
+    pthread_t threads[4];
+    for (int i = 0; i < 4; i++) pthread_create(&threads[i], 0, i % 2 ? hit : miss, 0);
+    for (int i = 0; i < 4; i++) pthread_join(threads[i], 0);
+    return 0;
+}
+";
+
+/// Types may have the names by which recorders call what has none.
+#[test]
+fn members_of_types_with_odd_names_are_told_apart() {
+    let Some(compiler) = compilers("c").first().copied() else { return };
+    for word in ["stack", "frame", "block", "memory", "lock", "descriptor"] {
+        let workshop = Workshop::with(&[]);
+        let source = format!(
+            "#include <pthread.h>\n#include <stdlib.h>\nstruct {word} {{ long len, flag; }} *it;\n\
+             static void *work(void *unused) {{\n    it->len++;\n    it->flag++;\n    return unused;\n}}\n\
+             static void set(void) {{ it = calloc(1, sizeof(struct {word})); }}\n{}",
+            MAIN.replace("pthread_t", "set(); pthread_t")
+        );
+        workshop.put("odd.c", &source);
+        workshop.build("odd.c", compiler, &["-O0"]);
+        assert_eq!(names(&workshop, &[], &["odd"]).0, 2, "{word}");
+        let text = workshop.reweave(&["check", "run.rwt"]);
+        let text = String::from_utf8_lossy(&text.stdout).into_owned();
+        let is_kept = !["stack", "descriptor"].contains(&word);
+        let name = format!("{}{word}#1.len", if is_kept { "struct_" } else { "" });
+        assert!(text.contains(&format!("w({name})")), "{word}: {text}");
+    }
+}
+
+/// The numbers of threads are no part of what their handles are called.
+#[test]
+fn handles_of_threads_go_by_who_forks_them() {
+    let Some(compiler) = compilers("c").first().copied() else { return };
+    let workshop = Workshop::with(&[]);
+    workshop.put("handle.c", HANDLE);
+    workshop.build("handle.c", compiler, &["-O0"]);
+    let expected = names(&workshop, &[], &["handle"]);
+    assert_eq!(expected.0, 1);
+    assert_eq!(names(&workshop, &[], &["handle", "one", "more"]), expected);
+}
+
+const HANDLE: &str = "#include <pthread.h>
+#include <signal.h>
+#include <unistd.h>
+static pthread_t worker;
+static void *works(void *unused) { usleep(20000); return unused; }
+static void *pokes(void *unused) { pthread_kill(worker, 0); return unused; }
+static void *nothing(void *unused) { return unused; }
+int main(int count, char **words) {
+    pthread_t other, first;
+    for (int i = 1; i < count; i++) {
+        pthread_create(&first, 0, nothing, words);
+        pthread_join(first, 0);
+    }
+    pthread_create(&worker, 0, works, 0);
+    pthread_create(&other, 0, pokes, 0);
+    usleep(10000);
+    pthread_join(worker, 0);
+    pthread_join(other, 0);
+    return 0;
+}
+";
 
 const MAIN: &str = "int main(void) {
     pthread_t threads[2];

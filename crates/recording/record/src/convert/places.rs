@@ -9,7 +9,7 @@ use std::rc::Rc;
 
 use reweave_base::FxHashMap;
 use reweave_runtime::wire::{Event, Kind, flag};
-use reweave_trace::FRAME_SEPARATOR;
+use reweave_trace::{FRAME_SEPARATOR, NAMELESS};
 
 use super::names::{Birth, Content, Context, legal, lock_name, of_cell};
 use super::scan::Ahead;
@@ -126,7 +126,7 @@ impl Pass<'_> {
         let birth = Birth { code, near, touched: &noted.touched[..count], calls: &calls, size };
         let content = self.symbols.content(&birth);
         let base = match &content {
-            Some(content) => legal(&content.name()),
+            Some(content) => of_type(&content.name()),
             None => {
                 let system = self.symbols.is_of_system(code);
                 let stack: Vec<u64> = near.filter(|_| system).into_iter().chain(calls).collect();
@@ -280,6 +280,12 @@ fn look<'a>(
     (near, touched)
 }
 
+/// What a block is called, without a number, that holds a `type_name`. What stands for a name is none of a type.
+fn of_type(type_name: &str) -> String {
+    let name = legal(type_name);
+    if NAMELESS.contains(&name.as_str()) { format!("struct_{name}") } else { name }
+}
+
 /// What a block of which nothing is known is called, without a number, by the text of the site that allocated it.
 fn unknown_block(site: &str) -> String {
     let location = site.split(FRAME_SEPARATOR).next().unwrap_or("");
@@ -302,4 +308,16 @@ fn unknown_block(site: &str) -> String {
 /// A path behind a name; nothing is nothing.
 fn legal_path(path: &str) -> String {
     if path.is_empty() { String::new() } else { legal(path) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_type_is_called_what_stands_for_a_name() {
+        let names = ["block", "frame", "lock[]", "stack", "Item", "unsigned long"].map(of_type);
+        let expected = ["struct_block", "struct_frame", "lock[]", "stack", "Item", "unsigned_long"];
+        assert_eq!(names, expected);
+    }
 }
