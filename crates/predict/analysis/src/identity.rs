@@ -254,9 +254,13 @@ impl<'t> Identities<'t> {
         Instances { kind: finding.kind, rule: finding.detail.misuse(), sides }
     }
 
-    /// The class of what `op` is on.
+    /// The class of what `op` is on: what has another name is of another class. In traces that were not recorded all
+    /// is of one, since names such as `V17` may tell the objects of one class apart: there the code alone counts.
     #[must_use]
     pub fn class_of(&self, op: Op) -> Class {
+        if self.trace.origins().is_none() {
+            return Class(0);
+        }
         let (code, index) = op.encode();
         let kind = code.kind().operand();
         if let Some(&class) = self.classes.borrow().known.get(&(kind, index)) {

@@ -417,6 +417,14 @@ fn map(
     (!(-4095..0).contains(&place)).then_some(place as *mut u8)
 }
 
+/// Whether the eight bytes at `address` can be read. The kernel reads a set of signals there, and then finds that it
+/// does not know what to do with them.
+pub fn is_readable(address: u64) -> bool {
+    const INVALID: isize = -22;
+    // SAFETY: the call changes nothing.
+    unsafe { call(RT_SIGPROCMASK, [usize::MAX, address as usize, 0, 8, 0, 0]) == INVALID }
+}
+
 /// Gives `length` bytes at `place` back.
 ///
 /// # Safety

@@ -425,13 +425,14 @@ impl FirstPass {
         self.unseen_links.blocks.contains(&time)
     }
 
-    /// Whether it is seen how other threads found what `event` says to be of a frame that ends. What leads there may point
-    /// to where a variable begins of which they used a later part.
+    /// Whether it is seen how other threads found what `event` says to be of a frame that ends, and what it waits for. What
+    /// leads there may point to where a variable begins of which they used a later part.
     pub fn is_frame_seen(&self, event: &Event, place: u64) -> bool {
         let end = event.address.saturating_add(event.extra.unwrap_or(0));
         let mut found =
             self.unseen_links.others.range(event.address.saturating_sub(PAGE_BYTES)..end);
-        self.sees_links(place) && found.next().is_none()
+        // Where threads run freely it is not seen how a library, such as that of OpenMP, waits for them.
+        !self.is_free && self.sees_links(place) && found.next().is_none()
     }
 
     /// If the frame of a function ends the life of `cell`: when, and where what is kept of it begins.

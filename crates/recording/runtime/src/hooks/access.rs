@@ -9,7 +9,7 @@ use crate::interceptors::memory;
 use crate::log::{self, Operands, access, call_stack};
 use crate::predict::SECOND_HALF;
 use crate::wire::{Kind, flag};
-use crate::{replay, scheduler};
+use crate::{replay, scheduler, sys};
 
 /// Logs an access of `1 << SIZE` bytes; of sixteen as two of eight. It may be the second of a hook.
 #[inline(always)]
@@ -62,7 +62,9 @@ const FRAME_BYTES_MAX: u64 = 1 << 20;
 /// stack and, if it keeps one, to its frame. If so, where it was called from stands above what that points to.
 unsafe extern "C" fn enter(called_from: u64, stack: u64, base: u64) {
     let end = frame_end(stack, base);
-    let is_frame = end != 0 && *((base + 8) as *const u64) == called_from;
+    // In a function that keeps no frame pointer it may be the end of all memory, at the border of a page.
+    let is_memory = !base.is_multiple_of(4096) || sys::is_readable(base + 8);
+    let is_frame = end != 0 && is_memory && *((base + 8) as *const u64) == called_from;
     call_stack(Kind::Enter, called_from, if is_frame { end } else { 0 });
 }
 
@@ -71,12 +73,11 @@ unsafe extern "C" fn leave(stack: u64, base: u64) {
 }
 
 /// Where the frame ends to which `base` may point: behind the caller's value of that and where it is called from; 0 if
-/// it points to none. In a function that keeps no frame pointer it can be anything, such as the end of all memory at
-/// the border of a page.
+/// it points to none. In a function that keeps no frame pointer it can be anything.
 const fn frame_end(stack: u64, base: u64) -> u64 {
     let is_near = base.wrapping_sub(stack) < FRAME_BYTES_MAX;
-    let may_be_frame = is_near && base.is_multiple_of(16) && !base.is_multiple_of(4096);
-    if may_be_frame { base + 16 } else { 0 }
+    let may_be_frame = is_near && base.is_multiple_of(16);
+    if may_be_frame { base.wrapping_add(16) } else { 0 }
 }
 
 unsafe extern "C" fn read_range(address: u64, length: u64, code: u64) {
