@@ -58,35 +58,35 @@ fn mutexes_of_every_kind_are_seen() {
               61: join(T1)
               62: aw.relaxed(spin.taken_by_main) rel(spin)
               63: aw.relaxed(normal.taken_by_main) rel(normal)
-              65: acq(normal) aw.relaxed(normal.taken_by_main) r(memory#2+5)
+              65: acq(normal) aw.relaxed(normal.taken_by_main) r(memory#1+5)
               66: aw.relaxed(normal.taken_by_main) rel(normal)
-              68: acq(normal) aw.relaxed(normal.taken_by_main) r(memory#2+4) r(memory#2+5)
+              68: acq(normal) aw.relaxed(normal.taken_by_main) r(memory#1+4) r(memory#1+5)
               69: aw.relaxed(normal.taken_by_main) rel(normal)
-              71: acq(normal) aw.relaxed(normal.taken_by_main) r(memory#3)
+              71: acq(normal) aw.relaxed(normal.taken_by_main) r(memory#2)
               72: aw.relaxed(normal.taken_by_main) rel(normal)
               74: req(recursive) acq(recursive)
               75: req(recursive) acq(recursive)
-              76: acq(recursive) r(memory#2+5)
+              76: acq(recursive) r(memory#1+5)
               77: rel(recursive)
               78: rel(recursive)
               79: rel(recursive)
-              80: r(memory#2+4) r(memory#2+5)
+              80: r(memory#1+4) r(memory#1+5)
               82: req(checking) acq(checking)
-              83: r(memory#2+4) r(memory#2+5)
+              83: r(memory#1+4) r(memory#1+5)
               84: rel(checking)
               86: fork(T2)
               87: join(T2)
-              88: req(robust) acq(robust) r(memory#2+4) r(memory#2+5)
-              89: r(memory#2+4) r(memory#2+5)
+              88: req(robust) acq(robust) r(memory#1+4) r(memory#1+5)
+              89: r(memory#1+4) r(memory#1+5)
               90: r(x)=5 w(x)=6
               91: rel(robust)
-              92: r(x)=6 r(memory#3)
+              92: r(x)=6 r(memory#2)
             T1
-              35: ar.relaxed(normal.taken_by_main) r(memory#2+5)
-              36: ar.relaxed(normal.taken_by_main) r(memory#2+4) r(memory#2+5)
-              38: ar.relaxed(normal.taken_by_main) r(memory#2+4) r(memory#2+5)
-              39: r(memory#2+4) r(memory#2+5)
-              40: ar.relaxed(spin.taken_by_main) r(memory#3)
+              35: ar.relaxed(normal.taken_by_main) r(memory#1+5)
+              36: ar.relaxed(normal.taken_by_main) r(memory#1+4) r(memory#1+5)
+              38: ar.relaxed(normal.taken_by_main) r(memory#1+4) r(memory#1+5)
+              39: r(memory#1+4) r(memory#1+5)
+              40: ar.relaxed(spin.taken_by_main) r(memory#2)
             T2
               45: req(robust) acq(robust)
               46: w(x)=5
@@ -111,7 +111,7 @@ fn reader_writer_locks_are_seen_in_their_mode() {
               60: w(x)=1
               46: fork(T2)
               47: join(T2)
-              62: req(lock) r(memory#3+5) r(memory#2)
+              62: req(lock) r(memory#2+5) r(memory#1)
               63: aw.relaxed(lock.taken_by_main) rel(lock)
               66: racq(lock) aw.relaxed(lock.taken_by_main)
               67: aw.relaxed(lock.taken_by_main) rrel(lock)
@@ -127,13 +127,13 @@ fn reader_writer_locks_are_seen_in_their_mode() {
               25: req(lock) racq(lock)
               26: r(x)=0
               27: rrel(lock)
-              28: ar.relaxed(lock.taken_by_main) r(memory#2+3) r(memory#2+4)
-              29: ar.relaxed(lock.taken_by_main) r(memory#2+3) r(memory#2+4)
-              31: ar.relaxed(lock.taken_by_main) r(memory#3+4) r(memory#3+5) r(memory#2)
+              28: ar.relaxed(lock.taken_by_main) r(memory#1+3) r(memory#1+4)
+              29: ar.relaxed(lock.taken_by_main) r(memory#1+3) r(memory#1+4)
+              31: ar.relaxed(lock.taken_by_main) r(memory#2+4) r(memory#2+5) r(memory#1)
             T2
-              37: ar.relaxed(lock.taken_by_main) r(memory#2+4)
-              38: ar.relaxed(lock.taken_by_main) r(memory#2+3) r(memory#2+4)
-              40: ar.relaxed(lock.taken_by_main) r(memory#3+4) r(memory#3+5) r(memory#2)
+              37: ar.relaxed(lock.taken_by_main) r(memory#1+4)
+              38: ar.relaxed(lock.taken_by_main) r(memory#1+3) r(memory#1+4)
+              40: ar.relaxed(lock.taken_by_main) r(memory#2+4) r(memory#2+5) r(memory#1)
         "#]],
     );
 }
@@ -195,13 +195,13 @@ fn barriers_semaphores_and_what_is_done_once_are_seen() {
               54: w(box)=3
               55: post(full) arw.release(full.value)
               57: arrive(barrier) depart(barrier)
-              58: r(sum)=6 r(memory#3+2)
+              58: r(sum)=6 r(memory#2+2)
               59: join(T1)
             T1
               29: ar.acquire(control)
               30: ar.relaxed(full.value)
               31: ar.relaxed(full.value)
-              33: ar.relaxed(full.value) r(memory#3+2)
+              33: ar.relaxed(full.value) r(memory#2+2)
               34: arrive(barrier) depart(barrier)
               36: take(full) arw.release(full.value)
               37: r(sum)=0 r(box)=1 w(sum)=1
@@ -226,7 +226,7 @@ fn threads_of_the_c_standard_are_seen() {
               55: aw.release(flag)
               56: req(timed) acq(timed) aw.relaxed(timed.taken_by_main)
               57: req(plain) acq(plain)
-              59: timed rel(plain) wait(c) timeout(c) acq(plain) r(memory#5+6) r(memory#6)
+              59: timed rel(plain) wait(c) timeout(c) acq(plain) r(memory#1+6) r(memory#2)
               60: fork(T1)
               61: r(ready)=0 rel(plain) wait(c) wake(c) acq(plain) r(ready)=1
               62: rel(plain)
@@ -234,7 +234,7 @@ fn threads_of_the_c_standard_are_seen() {
               64: join(T1)
               65: req(recursive) acq(recursive)
               66: req(recursive) acq(recursive)
-              67: acq(recursive) r(memory#8+4)
+              67: acq(recursive) r(memory#3+4)
               68: rel(recursive)
               69: rel(recursive)
               70: rel(recursive)
@@ -242,11 +242,11 @@ fn threads_of_the_c_standard_are_seen() {
               72: fork(T2)
               74: r(ready)=1 rel(plain) wait(c) wake(c) acq(plain) r(ready)=2
               75: rel(plain)
-              78: r(x)=1 r(memory#5+5) r(memory#5+6) r(memory#6)
+              78: r(x)=1 r(memory#1+5) r(memory#1+6) r(memory#2)
             T1
               27: ar.acquire(flag)
-              28: ar.relaxed(timed.taken_by_main) r(memory#8+4)
-              29: ar.relaxed(timed.taken_by_main) r(memory#5+5) r(memory#5+6) r(memory#6)
+              28: ar.relaxed(timed.taken_by_main) r(memory#3+4)
+              29: ar.relaxed(timed.taken_by_main) r(memory#1+5) r(memory#1+6) r(memory#2)
               30: req(plain) acq(plain)
               31: w(ready)=1
               32: notify(c)
@@ -267,10 +267,10 @@ fn threads_of_the_cpp_standard_are_seen() {
         "standard.cpp",
         expect![[r#"
             main
-              24: ar.acquire(guard_variable_for_shared_value()::value)=0 ar.acquire(guard_variable_for_shared_value()::value)=0
+              24: ar.acquire(guard_variable_for_shared_value()::value)=0 ar.acquire(guard_variable_for_shared_value()::value) aw.release(guard_variable_for_shared_value()::value)=0 ar.acquire(guard_variable_for_shared_value()::value)=0 ar.acquire(guard_variable_for_shared_value()::value)
               13: w(shared_value()::value.number)=7
               24: aw.release(guard_variable_for_shared_value()::value)=1
-              54: r(shared_value()::value.number)=7 r(memory#2+7) r(memory#7)
+              54: r(shared_value()::value.number)=7 r(memory#2+7) r(memory#8)
               55: aw.release(flag)
               57: wreq(shared) acq(shared)
               58: w(x)=1
@@ -285,10 +285,10 @@ fn threads_of_the_cpp_standard_are_seen() {
               69: req(nested) acq(nested)
               70: req(m) acq(m) acq(timed)
               71: rel(m) rel(timed) rel(nested) rel(nested)
-              72: acq(timed) r(memory#2+7) r(memory#7)
+              72: acq(timed) r(memory#2+7) r(memory#8)
               73: rel(timed)
               74: fork(T2)
-              75: join(T2) r(memory#2+7) r(memory#7)
+              75: join(T2) r(memory#2+7) r(memory#8)
             T1
               38: ar.acquire(flag)
               40: req(m) acq(m)
@@ -297,7 +297,7 @@ fn threads_of_the_cpp_standard_are_seen() {
               43: rel(m)
               44: req(shared) racq(shared)
               24: ar.acquire(guard_variable_for_shared_value()::value)=1
-              45: r(shared_value()::value.number)=7 r(x)=1 r(memory#2+7) r(memory#7)
+              45: r(shared_value()::value.number)=7 r(x)=1 r(memory#2+7) r(memory#8)
               46: rrel(shared)
             T2
               74: r(x)=1
@@ -319,9 +319,9 @@ fn atomic_accesses_keep_their_sizes_and_orders() {
               43: fence(seqcst)
               44: fork(T1)
               45: join(T1)
-              46: ar.relaxed(a8)=200 r(memory#2+1)
-              47: ar.acquire(a16)=4 r(memory#2) r(memory#2+1)
-              48: ar(a32)=1 r(memory#2) r(memory#2+1)
+              46: ar.relaxed(a8)=200 r(memory#1+1)
+              47: ar.acquire(a16)=4 r(memory#1) r(memory#1+1)
+              48: ar(a32)=1 r(memory#1) r(memory#1+1)
               49: ar.acquire(plain)=4294967295 ar(a64)=9
             T1
               17: arw.relaxed(a8)=2
@@ -330,10 +330,10 @@ fn atomic_accesses_keep_their_sizes_and_orders() {
               20: arw.acqrel(a64)=2
               21: arw(a64)=3
               22: arw(plain)=4294967295
-              23: ar.acquire(a32)=15 r(memory#2+1)
-              26: arw.release(a32)=1 r(memory#2) r(memory#2+1)
-              28: arw(a64)=9 r(memory#2) r(memory#2+1)
-              29: arw(a16)=4 r(memory#2) r(memory#2+1)
+              23: ar.acquire(a32)=15 r(memory#1+1)
+              26: arw.release(a32)=1 r(memory#1) r(memory#1+1)
+              28: arw(a64)=9 r(memory#1) r(memory#1+1)
+              29: arw(a16)=4 r(memory#1) r(memory#1+1)
               30: arw.acquire(taken)=1
               31: fence(release)
               32: aw.release(a8)=200
