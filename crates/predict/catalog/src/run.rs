@@ -12,7 +12,7 @@ use reweave_analysis::{
     WitnessList, WitnessVerdict,
 };
 use reweave_base::FxHashMap;
-use reweave_reorder::with_fewer_switches;
+use reweave_reorder::{SWITCH_STEPS_MAX, with_fewer_switches};
 use reweave_trace::{Calls, EventId, Trace};
 
 use crate::assumed::WithoutAssumed;
@@ -247,7 +247,10 @@ fn show_with_few_switches(subject: &Subject<'_>, findings: &mut [Reported], watc
         }
         let Some(proof) = reported.finding.evidence.proof() else { continue };
         let (reordering, goal) = (proof.reordering(), proof.goal());
-        let Some(rest) = left.checked_sub(reordering.schedule.len()) else { return };
+        // Steps of the fixed prefix are put into another order too, and then stand in the schedule.
+        let in_base: usize = reordering.base.iter().map(|&count| count as usize).sum();
+        let steps = (in_base + reordering.schedule.len()).min(SWITCH_STEPS_MAX);
+        let Some(rest) = left.checked_sub(steps) else { return };
         left = rest;
         let Some(other) = with_fewer_switches(subject.trace(), reordering, goal) else { continue };
         // A schedule that is refused would be a fault; the one that was accepted still holds.

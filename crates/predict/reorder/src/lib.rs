@@ -75,7 +75,7 @@ mod window;
 
 pub use engine::{Answer, Budget, Engine, Refuted, Solver};
 pub use query::{Query, View};
-pub use switches::with_fewer_switches;
+pub use switches::{SWITCH_STEPS_MAX, with_fewer_switches};
 
 #[cfg(doc)]
 use reweave_trace::Reordering;

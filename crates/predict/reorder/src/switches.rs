@@ -18,7 +18,7 @@ use reweave_trace::{
 use crate::engine::Cut;
 
 /// How many of the last steps are put into another order, at most.
-const STEPS_MAX: usize = 512;
+pub const SWITCH_STEPS_MAX: usize = 512;
 
 /// `reordering`, which ends as `goal` says, with the same events and fewer context switches among its last steps;
 /// none if there is no such order, none was found, or `reordering` is how the observed run began: that is best shown as
@@ -29,7 +29,7 @@ pub fn with_fewer_switches(
     reordering: &Reordering,
     goal: &Goal,
 ) -> Option<Reordering> {
-    if reordering.schedule.len() > STEPS_MAX || is_observed(trace, reordering) {
+    if reordering.schedule.len() > SWITCH_STEPS_MAX || is_observed(trace, reordering) {
         return None;
     }
     let (base, steps) = last_steps(trace, reordering);
@@ -60,7 +60,7 @@ fn is_observed(trace: &Trace, reordering: &Reordering) -> bool {
 fn last_steps(trace: &Trace, reordering: &Reordering) -> (Cut, Vec<EventId>) {
     let Reordering { base, schedule } = reordering;
     let in_base: usize = base.iter().map(|&count| count as usize).sum();
-    let kept = (in_base + schedule.len()).saturating_sub(STEPS_MAX);
+    let kept = (in_base + schedule.len()).saturating_sub(SWITCH_STEPS_MAX);
     let threads = || base.entries();
     let before = |event: usize| -> usize {
         let first = |&other: &EventId| other.index() < event;

@@ -122,8 +122,10 @@ fn turned(names: &[String]) -> String {
     (0..names.len()).map(turned).min().unwrap_or_default().join("\n")
 }
 
-/// `name` without what tells equals apart: numbers of objects and of lives, indices of elements, addresses.
+/// `name` without what tells equals apart: numbers of objects and of lives, indices of elements, addresses; members of libraries.
 pub(super) fn folded(name: &str) -> String {
+    // What is inside of an object of GNU's C++ library is not the program's.
+    let name = name.split("._M_").next().unwrap_or(name);
     let mut text = String::with_capacity(name.len());
     let mut rest = name;
     while let Some(at) = rest.find(['#', '\'', '[', '@']) {
@@ -195,6 +197,7 @@ mod tests {
         for (name, expected) in [
             ("stats.bytes", "stats.bytes"),
             ("slots[3].next", "slots[].next"),
+            ("last._M_string_length", "last"),
             ("grid[1][22]", "grid[][]"),
             ("buffer[16..4096]", "buffer[..]"),
             ("Item#12.refs", "Item.refs"),
