@@ -7,7 +7,7 @@
 //! variable.
 //!
 //! A thread may have several stacks, as with coroutines, and may jump out of functions. So an end is only believed if
-//! the frame that is left is one that was entered, and frames end only what is near. What is not known is not said:
+//! the frame that is left is the innermost one that was entered, and frames end only what is near. What is not known is not said:
 //! then variables live on, as those do to which nobody else has a pointer.
 //!
 //! Costs a look into a table for each access.
@@ -62,13 +62,16 @@ impl Frames {
     fn leave(&mut self, end: u64) -> Option<Words> {
         loop {
             match *self.ends.last()? {
-                // It has no frame pointer, and `end` may be that of the function around it.
-                0 => {
+                top if top == end && end != 0 => return self.pop(),
+                // It is on another stack.
+                top if top != 0 && top < end && end - top > DISTANCE_MAX => _ = self.pop(),
+                // Without a frame pointer, or if the hook is called after that was put back, `end` may be that of the
+                // function around it; or those further in were left by a jump. Either way the innermost one is gone.
+                top if top < end || top == 0 => {
                     self.pop();
                     return None;
                 }
-                top if top < end => _ = self.pop(),
-                top => return if top == end { self.pop() } else { None },
+                _ => return None,
             }
         }
     }

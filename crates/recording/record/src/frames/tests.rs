@@ -79,6 +79,22 @@ fn a_function_without_a_frame_pointer_ends_no_frame() {
 }
 
 #[test]
+fn a_function_that_is_left_behind_its_epilogue_ends_not_its_callers_frame() {
+    check(
+        &[
+            (0, enter(STACK)),
+            (1, write(STACK - 16)),
+            (0, enter(STACK - 64)),
+            // The register is the caller's again.
+            (0, leave(STACK)),
+            (1, write(STACK - 24)),
+            (0, leave(STACK)),
+        ],
+        &[(0, STACK - 24, 16)],
+    );
+}
+
+#[test]
 fn calls_that_are_nested_deeply_take_no_longer_each() {
     let depth = 2 * DEPTH_MAX as u64;
     let end = |call: u64| STACK + (depth - call) * 16;
