@@ -55,7 +55,7 @@ pub enum Reach {
     Traces,
 }
 
-/// Tells faults of a trace apart. See the [module](self).
+/// Tells faults of a trace apart, by their marks.
 #[derive(Debug)]
 pub struct Identities<'t> {
     trace: &'t Trace,
