@@ -153,7 +153,7 @@ impl<'t> Identities<'t> {
     fn mark_place(&self, aspects: &Aspects<'_>, marks: &mut Marks) {
         let Aspects { finding, reach, events, places, about } = aspects;
         let names = self.trace.names();
-        let is_told = match reach {
+        let is_specific = match reach {
             // A helper that two callers hand different variables is no fault of both. Where nothing names
             // what it is about, all code in common has to do: a loop over a buffer is one fault.
             Reach::Trace => {
@@ -168,7 +168,7 @@ impl<'t> Identities<'t> {
             }
             Reach::Traces => places.iter().all(Option::is_some),
         };
-        if is_told {
+        if is_specific {
             marks.add("named", &self.fingerprint(finding).to_string());
         }
     }

@@ -366,7 +366,7 @@ pub(crate) struct Groups<'t> {
     locations: IndexVec<SiteId, SiteId>,
     group_of: FxHashMap<Key, usize>,
     groups: Vec<Group>,
-    /// All location pairs. There may be millions, so they are only told apart.
+    /// All location pairs. There may be millions, so nothing else is kept of them.
     location_pairs: FxHashSet<(SiteId, SiteId)>,
     /// Those with something beyond what has a group.
     unlisted: FxHashSet<(SiteId, SiteId)>,

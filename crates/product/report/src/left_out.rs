@@ -240,7 +240,7 @@ mod tests {
 
     #[test]
     fn cycles_of_locks_that_cannot_deadlock_are_spoken_of_where_all_were_decided() {
-        let told = |analysis, [deadlocks, patterns, undecided]: [u64; 3]| {
+        let said = |analysis, [deadlocks, patterns, undecided]: [u64; 3]| {
             let counted = [
                 (Counter::Deadlocks, deadlocks),
                 (Counter::Patterns, patterns),
@@ -250,7 +250,7 @@ mod tests {
         };
         let end = "in the order of locks cannot deadlock as long as every read sees the value that it saw; \
                    another run may show more";
-        let exact = |counts| told("deadlocks.exact", counts);
+        let exact = |counts| said("deadlocks.exact", counts);
         assert_eq!(exact([0, 18, 0]), Some(format!("18 cycles {end}")));
         assert_eq!(exact([0, 1, 0]), Some(format!("1 cycle {end}")));
         assert_eq!(exact([1, 3, 0]), Some(format!("2 other cycles {end}")));
@@ -258,7 +258,7 @@ mod tests {
         for nothing in [[0, 0, 0], [3, 3, 0], [5, 3, 0], [0, 18, 1]] {
             assert_eq!(exact(nothing), None);
         }
-        assert_eq!(told("deadlocks.syncp", [0, 18, 0]), None);
+        assert_eq!(said("deadlocks.syncp", [0, 18, 0]), None);
     }
 
     #[test]

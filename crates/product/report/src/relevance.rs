@@ -54,8 +54,8 @@ pub fn steps_that_matter(trace: &Trace, proof: &Proof, usual: usize, most: usize
     for runs in &schedule.recent {
         chosen.extend(schedule.overtaking(runs), most);
     }
-    // A loop is told by one of its rounds.
-    let mut told: FxHashSet<(ThreadId, SiteId, Op)> = chosen.events.iter().map(code).collect();
+    // One round shows what a loop does.
+    let mut shown: FxHashSet<(ThreadId, SiteId, Op)> = chosen.events.iter().map(code).collect();
     for is_internal in [false, true] {
         let is_wanted = |event: &EventId| is_on_internals(trace, *event) == is_internal;
         for runs in &schedule.recent {
@@ -64,13 +64,13 @@ pub fn steps_that_matter(trace: &Trace, proof: &Proof, usual: usize, most: usize
         for &thread in &schedule.threads {
             chosen.extend(trace.lifetime(thread).fork, usual);
         }
-        told.extend(chosen.events.iter().map(code));
+        shown.extend(chosen.events.iter().map(code));
         // What each did last, in turns, so that each gets its share.
         for back in 1..=LOOK_BACK {
             for runs in &schedule.recent {
                 let step = runs.len().checked_sub(back).map(|at| runs[at]);
                 let step = step.filter(is_wanted);
-                chosen.extend(step.filter(|step| told.insert(code(step))), usual);
+                chosen.extend(step.filter(|step| shown.insert(code(step))), usual);
             }
         }
     }
@@ -90,7 +90,7 @@ struct Chosen<'s, 't> {
 }
 
 impl Chosen<'_, '_> {
-    /// Adds those of `events` that are run, as long as there are fewer than `max`. A request is told by the acquire
+    /// Adds those of `events` that are run, as long as there are fewer than `max`. A request is shown by the acquire
     /// that follows it.
     fn extend(&mut self, events: impl IntoIterator<Item = EventId>, max: usize) {
         for event in events {

@@ -7,7 +7,7 @@ use reweave_report::Examined;
 use reweave_trace::Trace;
 
 /// What is said of what `only` finds in `trace`.
-fn told(trace: &Trace, only: &str, is_full: bool) -> String {
+fn reported(trace: &Trace, only: &str, is_full: bool) -> String {
     let analyses = reweave_catalog::select(only, &[]).expect("there is such an analysis");
     let outcome = reweave_catalog::run(trace, &analyses, &Settings::default(), &Quiet);
     let examined = Examined { is_full, ..Examined::new("run.std", trace, &outcome) };
@@ -50,7 +50,7 @@ fn lost_wake_up() -> Trace {
 
 #[test]
 fn what_is_set_right_before_a_lost_notify_is_shown_with_it() {
-    let text = told(&lost_wake_up(), "deadlocks.stuck", false);
+    let text = reported(&lost_wake_up(), "deadlocks.stuck", false);
     expect![[r#"
         S1 stuck  witnessed  deadlocks.stuck c5764f69ae919d85
           T1 waits on `finished` at a.c:26 for ever if main notifies at a.c:19 before T1 waits; then main waits for T1 to end at a.c:37
@@ -87,7 +87,7 @@ fn requests_that_have_no_row_are_spoken_of_below_and_shown_in_full() {
     let trace = reweave_testkit::std(
         "T1|req(m)|1\nT1|acq(m)|2\nT1|w(x)|3\nT1|rel(m)|4\nT2|req(m)|5\nT2|acq(m)|6\nT2|rel(m)|7\nT2|w(x)|8\n",
     );
-    let text = told(&trace, "races.exact", false);
+    let text = reported(&trace, "races.exact", false);
     expect![[r#"
         A schedule that leads to it:
             step     event  T1      T2
@@ -99,7 +99,7 @@ fn requests_that_have_no_row_are_spoken_of_below_and_shown_in_full() {
           a missing step is the request (req) right before an acquire; --full shows all steps
     "#]]
     .assert_eq(part(&text, "A schedule"));
-    let full = told(&trace, "races.exact", true);
+    let full = reported(&trace, "races.exact", true);
     expect![[r#"
         A schedule that leads to it:
             step     event  T1      T2
@@ -122,7 +122,7 @@ fn requests_beside_steps_that_are_left_out_are_counted_with_them() {
         text += &format!("T2|r(z)|{}\n", 10 + at);
     }
     text += "T2|w(x)|8\nT1|w(x)|9\n";
-    let text = told(&reweave_testkit::std(&text), "races.exact", false);
+    let text = reported(&reweave_testkit::std(&text), "races.exact", false);
     expect![[r#"
         A schedule that leads to it:
             step     event  T2      T1
@@ -151,7 +151,7 @@ fn names_too_long_for_a_column_lose_their_namespaces_and_then_their_starts() {
         "T1|w(warehouse::COUNT)|1\nT1|w(warehouse::TOTALS.0.of_the_year.weight.grams)|2\n\
          T2|w(warehouse::TOTALS.0.of_the_year.weight.grams)|3\n",
     );
-    let text = told(&trace, "races.exact", false);
+    let text = reported(&trace, "races.exact", false);
     expect![[r#"
         A schedule that leads to it:
             step     event  T1                                T2
@@ -167,7 +167,7 @@ fn namespaces_stay_where_names_would_be_the_same_without() {
         "T1|w(import::COUNT)|1\nT1|w(export::COUNT)|2\nT1|w(export::a_name_that_is_far_too_long)|3\n\
          T2|w(export::a_name_that_is_far_too_long)|4\n",
     );
-    let text = told(&trace, "races.exact", false);
+    let text = reported(&trace, "races.exact", false);
     expect![[r#"
         A schedule that leads to it:
             step     event  T1                              T2
