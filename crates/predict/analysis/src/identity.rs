@@ -37,7 +37,9 @@ use reweave_trace::{
 };
 use xxhash_rust::xxh3::xxh3_64;
 
-use self::names::{Made, Name, cycle, folded, is_of_program, joined, lasting_function, plain};
+use self::names::{
+    Made, Name, cycle, folded, is_of_program, joined, lasting_function, member_of_local, plain,
+};
 use crate::detail::{Detail, WeakAccess};
 use crate::finding::Finding;
 use crate::fingerprint::Fingerprint;
@@ -160,7 +162,8 @@ impl<'t> Identities<'t> {
                 let at = |event: &EventId| names.location(self.trace.event(*event).site);
                 let mut locations: Vec<&str> = events.iter().map(at).collect();
                 locations.sort_unstable();
-                marks.add("at", &format!("{}\n{}", about.if_known(), locations.join("\n")));
+                let accessed = member_of_local(about.if_known());
+                marks.add("at", &format!("{accessed}\n{}", locations.join("\n")));
                 // Without the text of the line a fingerprint says no more than the function.
                 events
                     .iter()
@@ -269,7 +272,8 @@ impl<'t> Identities<'t> {
         let name = self.name(kind, index, Reach::Trace);
         let Classes { numbers, known } = &mut *self.classes.borrow_mut();
         let next = numbers.len() as u32;
-        let class = Class(*numbers.entry(name.if_known().to_owned()).or_insert(next));
+        let accessed = member_of_local(name.if_known()).to_owned();
+        let class = Class(*numbers.entry(accessed).or_insert(next));
         known.insert((kind, index), class);
         class
     }

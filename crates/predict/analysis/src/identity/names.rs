@@ -162,6 +162,13 @@ pub(super) fn folded(name: &str) -> String {
     text + rest
 }
 
+/// The member that `name` says, if it is one of a local variable: code that is handed such variables of several functions
+/// has one fault.
+pub(super) fn member_of_local(name: &str) -> &str {
+    let Some((_, local)) = name.rsplit_once("().") else { return name };
+    local.find('.').map_or(name, |at| &local[at..])
+}
+
 /// `name` without the file that tells it from others: `count` of `count@src/bank.c`.
 fn without_file(name: &str) -> String {
     let Some((own, file)) = name.split_once('@') else { return name.to_owned() };
@@ -217,6 +224,17 @@ mod tests {
             ("count@Makefile", "count"),
         ] {
             assert_eq!(without_file(name), expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn members_of_local_variables_go_by_themselves() {
+        for (name, expected) in [
+            ("run().signal.flags", ".flags"),
+            ("run().hits", "run().hits"),
+            ("stats.hits", "stats.hits"),
+        ] {
+            assert_eq!(member_of_local(name), expected);
         }
     }
 
