@@ -207,16 +207,22 @@ fn own_function<'t>(location: &str, stack: &[&'t str]) -> Option<&'t str> {
     frame.is_at(location).then_some(frame.function)
 }
 
-/// The calls that led to an event at `location`, the innermost first, without what starts threads.
-/// Where the event's own function is not known, at least one line is left.
+/// The program's calls that led to an event at `location`, the innermost first, without what starts
+/// threads and what the standard libraries do between them. Where the event's own function is not known, at least one line is left.
 fn callers_of<'t>(location: &str, stack: &[&'t str]) -> Vec<&'t str> {
     let (own, behind) = match own_function(location, stack) {
         Some(_) => stack.split_at(1),
         None => stack.split_at(0),
     };
     let lines = behind.iter().map(|line| line.trim()).filter(|line| !line.is_empty());
-    let callers: Vec<&str> = lines.clone().filter(|line| !is_plumbing(line)).collect();
+    let callers = lines.clone().filter(|line| !is_plumbing(line));
+    let callers: Vec<&str> = callers.filter(|line| !is_within_library(line)).collect();
     if callers.is_empty() && own.is_empty() { lines.take(1).collect() } else { callers }
+}
+
+/// Whether `line` is a frame of the standard libraries' own code, which the program called.
+fn is_within_library(line: &str) -> bool {
+    Frame::new(line).location.is_some_and(|place| is_within(place, &LIBRARY_FOLDERS))
 }
 
 /// Whether `line` is a frame of what starts threads.
@@ -309,6 +315,13 @@ mod tests {
         ];
         let left = ["rust::main::{closure#0} (src/main.rs:20)"];
         check("src/main.rs:9", &stack, Some("work"), &left);
+        let stack = [
+            "init (a.cc:17)",
+            "std::call_once<void (&)()>(std::once_flag&, void (&)())::{lambda()#1}::_FUN (/usr/include/c++/12/mutex:788)",
+            "std::call_once<void (&)()> (/usr/include/c++/12/mutex:859)",
+            "use (a.cc:25)",
+        ];
+        check("a.cc:17", &stack, Some("init"), &["use (a.cc:25)"]);
         check(
             "a.c:1",
             &["start_thread (nptl/pthread_create.c:442)", "__clone3"],
