@@ -764,6 +764,9 @@ fn additions(product: Product, linkage: Linkage, runtime: &Runtime) -> Additions
         }
         (Product::Static, _) => {
             first.push(runtime.static_object().into());
+            // Exceptions find their way through the runtime by this table alone: what a static
+            // program registers begins with the compiler's own object, which comes later.
+            first.push("--eh-frame-hdr".into());
             first.extend(runtime.wrapped().map(|name| format!("--wrap={name}").into()));
         }
         (Product::Library { is_closed: true }, Linkage::Static) => {
@@ -937,7 +940,7 @@ mod tests {
             )
         );
         let complete = linked("-static -o a a.o");
-        assert_eq!(complete[0], "/c/reweave_rt_static.o");
+        assert_eq!(complete[..2], ["/c/reweave_rt_static.o", "--eh-frame-hdr"]);
         assert!(complete.contains(&"--wrap=pthread_create".into()), "{complete:?}");
         assert_eq!(linked("-r -o a a.o"), split_words("-r -o a a.o"));
     }
