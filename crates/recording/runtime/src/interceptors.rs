@@ -18,6 +18,7 @@ use crate::{replay, scheduler, sys};
 
 pub mod channels;
 pub mod cxx_containers;
+pub mod cxx_futures;
 pub mod cxx_pools;
 #[cfg(not(reweave_static))]
 pub mod cxx_strings;

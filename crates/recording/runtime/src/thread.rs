@@ -8,7 +8,7 @@ use core::ptr;
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 use crate::interceptors::libraries::Boundary;
-use crate::interceptors::sync::Once;
+use crate::interceptors::sync::{Once, OnceAttempt};
 use crate::log::Buffer;
 use crate::predict::Slot;
 use crate::sys;
@@ -114,6 +114,8 @@ pub struct Thread {
     pub occurrences: *mut u32,
     /// What `pthread_once` is to do, and whether it did.
     pub once: Once,
+    /// The routine of that kind that it runs, or null.
+    pub once_attempt: *const OnceAttempt,
     /// How many times the end of the thread was put off, so that it comes last.
     pub end_delays: u32,
     /// The OpenMP team that it belongs to, or 0.

@@ -131,6 +131,43 @@ fn what_was_set_up_once_does_not_race() {
 }
 
 #[test]
+fn what_was_given_up_and_is_set_up_again_does_not_race() {
+    for compiler in compilers("cpp") {
+        let folder = Workshop::with(&["once_again.cpp"]);
+        for options in [&["-O0"][..], &["-O2"], &["-O1", "-static"]] {
+            folder.build("once_again.cpp", compiler, options);
+            for mode in ["serial", "free"] {
+                let context = format!("{compiler} {options:?} {mode}");
+                let recorded = folder.record(&["--mode", mode], &["once_again"]);
+                assert_eq!(recorded.behaviour.printed, "3 3\n2\n", "{context}");
+                recorded.must_be_whole();
+                assert_eq!(folder.findings(), [] as [&str; 0], "{context}");
+            }
+        }
+        folder.record(&[], &["once_again", "caught"]).must_be_whole();
+        assert_eq!(folder.findings(), ["race"], "{compiler}");
+    }
+}
+
+#[test]
+fn what_is_ready_at_the_end_of_a_thread_comes_after_it() {
+    for compiler in compilers("cpp") {
+        let folder = Workshop::with(&["ready_at_exit.cpp"]);
+        for level in ["-O0", "-O2"] {
+            folder.build("ready_at_exit.cpp", compiler, &["-std=c++17", level]);
+            for mode in ["serial", "free"] {
+                let recorded = folder.record(&["--mode", mode], &["ready_at_exit"]);
+                assert_eq!(recorded.behaviour.printed, "1 1 1 1\n2 2\n", "{compiler} {level}");
+                recorded.must_be_whole();
+                assert_eq!(folder.findings(), [] as [&str; 0], "{compiler} {level} {mode}");
+            }
+        }
+        folder.record(&[], &["ready_at_exit", "early"]).must_be_whole();
+        assert_eq!(folder.findings(), ["race"], "{compiler}");
+    }
+}
+
+#[test]
 fn every_operation_on_sixteen_bytes_does_what_it_says() {
     for compiler in compilers("c") {
         let folder = Workshop::with(&["wide_operations.c"]);

@@ -165,9 +165,11 @@ unsafe fn taken(entry: &Entry, semaphore: usize, flags: u16, result: c_int) -> c
 }
 
 // `pthread_once` and `call_once`: whoever ran the routine stores to the control word, with release,
-// before anybody can find it done; whoever found it done loads from it, with acquire. The routine is
-// the program's code: it runs recorded, with the token, as if it had been called directly, so an
-// exception that leaves it finds everything in order.
+// before anybody can find it done; whoever found it done loads from it, with acquire. A routine that
+// is left by an exception or by cancellation is run again by another caller: whoever leaves it so
+// stores as well, and whoever runs it loads first. The routine is the program's code: it runs
+// recorded, with the token, as if it had been called directly, so an exception that leaves it finds
+// everything in order.
 
 /// What a thread is about to do once.
 #[derive(Clone, Copy, Debug)]
@@ -178,8 +180,38 @@ pub struct Once {
     code: u64,
 }
 
-/// Runs the routine that the running thread was about to run once.
+/// A routine that a thread runs, in the frame that runs it.
+#[derive(Debug)]
+pub struct OnceAttempt {
+    control: usize,
+    code: u64,
+    /// The one around it.
+    outer: *const OnceAttempt,
+}
+
+/// Runs the routine that the running thread was about to run once. Exceptions pass through this
+/// frame: it has a personality, which is told so.
+#[unsafe(naked)]
 unsafe extern "C" fn run_once() {
+    /// Relative to the instruction, in four bytes.
+    const ENCODING: u8 = 0x1b;
+    core::arch::naked_asm!(
+        ".cfi_startproc",
+        ".cfi_personality {encoding}, {left_once}",
+        "sub rsp, 8",
+        ".cfi_adjust_cfa_offset 8",
+        "call {attempt_once}",
+        "add rsp, 8",
+        ".cfi_adjust_cfa_offset -8",
+        "ret",
+        ".cfi_endproc",
+        encoding = const ENCODING,
+        left_once = sym left_once,
+        attempt_once = sym attempt_once,
+    )
+}
+
+unsafe extern "C" fn attempt_once() {
     let thread = thread::current();
     if thread.is_null() || (*thread).once.routine == 0 {
         return;
@@ -188,17 +220,41 @@ unsafe extern "C" fn run_once() {
     let routine: unsafe extern "C" fn() = core::mem::transmute(routine);
     (*thread).once.routine = 0;
     scheduler::acquire(thread);
+    // The runtime is not left here, but by whoever called us.
+    let entry = ManuallyDrop::new(Entry { thread, code });
+    log_once(&entry, Kind::AtomicLoad, control, order::ACQUIRE);
+    let mut attempt = OnceAttempt { control, code, outer: (*thread).once_attempt };
+    // What lies below was jumped out of, and is gone.
+    if attempt.outer < &raw const attempt {
+        attempt.outer = ptr::null();
+    }
+    (*thread).once_attempt = &raw const attempt;
     (*thread).depth = 0;
     routine();
     // The routine may have ended the recording, and with it our place in the thread.
     if thread::current() == thread {
         (*thread).depth = 1;
+        (*thread).once_attempt = attempt.outer;
         scheduler::settle(thread);
-        // The runtime is not left here, but by whoever called us.
-        let entry = ManuallyDrop::new(Entry { thread, code });
         log_once(&entry, Kind::AtomicStore, control, order::RELEASE);
         scheduler::release(thread);
     }
+}
+
+/// The personality of [`run_once`]: an exception, or the end of the thread, leaves the routine. The
+/// C library lets others run it only after this.
+unsafe extern "C" fn left_once(_version: c_int, actions: c_int) -> c_int {
+    const CLEANUP_PHASE: c_int = 2;
+    const CONTINUE_UNWIND: c_int = 8;
+    let thread = thread::current();
+    if actions & CLEANUP_PHASE != 0 && !thread.is_null() && !(*thread).once_attempt.is_null() {
+        let OnceAttempt { control, code, outer } = *(*thread).once_attempt;
+        (*thread).once_attempt = outer;
+        if let Some(entry) = log::enter(code) {
+            log_once(&entry, Kind::AtomicStore, control, order::RELEASE);
+        }
+    }
+    CONTINUE_UNWIND
 }
 
 unsafe fn log_once(entry: &Entry, kind: Kind, control: usize, order: u8) {
