@@ -164,6 +164,16 @@ pub fn sched_yield() {
     }
 }
 
+/// Sleeps for less than a second.
+pub fn sleep(nanoseconds: i64) {
+    const NANOSLEEP: usize = 35;
+    let time = [0, nanoseconds];
+    // SAFETY: the kernel reads the time, which lives on.
+    unsafe {
+        call(NANOSLEEP, [time.as_ptr() as usize, 0, 0, 0, 0, 0]);
+    }
+}
+
 pub fn getpid() -> u32 {
     // SAFETY: no arguments.
     unsafe { call(GETPID, [0; 6]) as u32 }

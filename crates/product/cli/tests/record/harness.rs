@@ -268,7 +268,7 @@ impl Recorded {
     /// Whether nothing that was recorded contradicted the rest, and no thread ran unseen.
     #[track_caller]
     pub(crate) fn must_be_whole(&self) {
-        assert!(!self.said.contains("inconsistent events"), "{}", self.said);
+        assert!(!self.said.contains("inconsistent event"), "{}", self.said);
         assert!(!self.said.contains("blocked in an unrecognised call"), "{}", self.said);
     }
 }

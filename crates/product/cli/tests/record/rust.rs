@@ -196,7 +196,7 @@ impl Project {
         let output = self.reweave(&all);
         let said = String::from_utf8_lossy(&output.stderr);
         assert!(said.contains(&format!("→ {name}")), "{said}");
-        assert!(!said.contains("inconsistent events"), "{how:?} {words:?}: {said}");
+        assert!(!said.contains("inconsistent event"), "{how:?} {words:?}: {said}");
         output
     }
 

@@ -1,6 +1,7 @@
 //! Handlers of signals: what they do is recorded where it can be, and wherever they jump to, the
 //! program goes on. What cannot be recorded is refused, with the reason.
 
+use reweave_testkit::soak;
 use reweave_trace::Op;
 
 use super::harness::{Behaviour, Workshop, compilers, has};
@@ -17,7 +18,7 @@ fn findings(case: &str, expected: &str) -> Vec<(&'static str, Vec<String>)> {
     for mode in MODES {
         let recorded = folder.record(&["--mode", mode], &["handlers", case]);
         assert_eq!(recorded.behaviour, expected, "{mode}: {}", recorded.said);
-        assert!(!recorded.said.contains("inconsistent events"), "{mode}: {}", recorded.said);
+        assert!(!recorded.said.contains("inconsistent event"), "{mode}: {}", recorded.said);
         all.push((mode, folder.findings()));
     }
     all
@@ -40,6 +41,22 @@ fn refuses(case: &str, mode: &str, printed: &str, reason: &str) {
 fn what_a_handler_does_while_its_thread_waits_is_recorded() {
     for (mode, found) in findings("posts", "3 2\n") {
         assert!(found.is_empty(), "{mode}: {found:?}");
+    }
+}
+
+#[test]
+fn no_signal_is_lost_where_regions_begin_and_end() {
+    for compiler in compilers("c") {
+        let folder = Workshop::with(&["region_signals.c"]);
+        folder.build("region_signals.c", compiler, &["-fopenmp", "-O1"]);
+        for mode in MODES {
+            for seed in 1..=2 * soak::multiplier() {
+                let options = ["--mode", mode, "--seed", &seed.to_string(), "--time-limit", "60"];
+                let recorded = folder.record(&options, &["region_signals", "150"]);
+                let context = format!("{compiler} {mode} {seed}: {}", recorded.said);
+                assert_eq!(recorded.behaviour.printed, "1\n", "{context}");
+            }
+        }
     }
 }
 

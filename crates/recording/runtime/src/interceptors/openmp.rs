@@ -131,17 +131,30 @@ pub unsafe fn pass_on(
     /// A signal of the C library, which no program can block: who blocks it is in the library or in the
     /// runtime, for a moment.
     const OF_THE_LIBRARY: u64 = 1 << 32;
+    /// How often to look for a thread that may have it, and after how many nanoseconds again.
+    const LOOKS_MAX: u32 = 50;
+    const LOOKS_APART: i64 = 100_000;
     if thread::read_local!("reweave_is_worker") == 0 || (*information).code == TO_THREAD {
         return false;
     }
     let bit = 1 << (signal - 1);
-    let mut others_may = false;
-    thread::each(|thread| {
-        let blocked = if (*thread).task == 0 { None } else { blocked_by((*thread).task) };
-        others_may = blocked.is_some_and(|it| it & bit == 0 || it & OF_THE_LIBRARY != 0);
-        others_may
+    let others_may = || {
+        let mut found = false;
+        thread::each(|thread| {
+            let blocked = if (*thread).task == 0 { None } else { blocked_by((*thread).task) };
+            found = blocked.is_some_and(|it| it & bit == 0 || it & OF_THE_LIBRARY != 0);
+            found
+        });
+        found
+    };
+    // A thread that handles such a signal blocks it until its handler is over.
+    let can_pass = (0..LOOKS_MAX).any(|look| {
+        if look > 0 {
+            sys::sleep(LOOKS_APART);
+        }
+        others_may()
     });
-    if !others_may {
+    if !can_pass {
         return false;
     }
     *context.add(handlers::BLOCKED_SIGNALS) |= bit;
@@ -269,6 +282,8 @@ pub fn inside(thread: *mut Thread, code: u64) -> core::mem::ManuallyDrop<Entry> 
 pub unsafe fn leave(thread: *mut Thread) {
     compiler_fence(Ordering::SeqCst);
     (*thread).depth = 0;
+    compiler_fence(Ordering::SeqCst);
+    handlers::deliver_deferred(thread);
 }
 
 /// Comes back into the runtime from code of the program that ran as `thread`; false if nothing is
@@ -324,7 +339,8 @@ pub unsafe fn resume(thread: *mut Thread, frame: usize) {
     leave(thread);
 }
 
-/// Lets who runs beneath `thread` run again on the stack that they share; says who that is.
+/// Lets who runs beneath `thread` run again on the stack that they share. A signal that had to wait for
+/// `thread` is for them now.
 unsafe fn yield_stack(thread: *mut Thread) {
     let Thread { beneath, took_token, .. } = *thread;
     thread::set_current(if beneath.is_null() { thread::unrecorded() } else { beneath });
@@ -335,6 +351,7 @@ unsafe fn yield_stack(thread: *mut Thread) {
     if took_token {
         scheduler::acquire(beneath);
     }
+    handlers::deliver_deferred(thread);
 }
 
 /// The place on the stack below which the library runs a task, in a function that it calls just
