@@ -241,11 +241,7 @@ function command(text, why) {
         el(
             'div',
             { class: 'shell' },
-            el(
-                'div',
-                { class: 'scroll', tabindex: 0, role: 'group', 'aria-label': why },
-                el('code', null, text),
-            ),
+            el('code', null, text),
             copy,
         ),
     );
@@ -356,14 +352,30 @@ function evidence(finding, entry, chunk) {
     const position = el('span', { class: 'position soft', id: 'position' });
     const switches = {};
 
-    const picture = el('div', { class: 'picture' }, scroller, legendBox);
+    const beyond = el('p', { class: 'beyond soft', hidden: true });
+    const frame = el('div', { class: 'frame' }, scroller);
+    const picture = el('div', { class: 'picture' }, beyond, frame, legendBox);
     const stage = el('div', { class: 'stage' }, picture, side);
+    // What is beyond an edge of the drawing can be seen to be there.
+    const mark = () => {
+        const { scrollLeft, scrollTop, clientWidth, clientHeight } = scroller;
+        const right = scroller.scrollWidth - clientWidth - scrollLeft;
+        const below = scroller.scrollHeight - clientHeight - scrollTop;
+        beyond.hidden = scroller.scrollWidth - clientWidth <= 1;
+        frame.classList.toggle('more-right', right > 1);
+        frame.classList.toggle('more-below', below > 1);
+    };
+    scroller.addEventListener('scroll', mark, { passive: true });
+    new ResizeObserver(mark).observe(scroller);
     const draw = () => {
         const drawing = diagram(view, view.room);
         view.drawing = drawing;
         picture.style.flexBasis = `${drawing.width + FRAME}px`;
         scroller.replaceChildren(drawing.node);
+        scroller.classList.toggle('lanes', drawing.hasLanes);
         legendBox.replaceChildren(legend(drawing, view));
+        beyond.textContent = `${counted(view.threads.length, 'thread')}: scroll sideways to see them all →`;
+        mark();
     };
     const stops = () => view.lines.map((line, at) => at).filter((at) => view.lines[at].cells.length);
     view.go = (line) => {
@@ -410,6 +422,7 @@ function evidence(finding, entry, chunk) {
         redraw(view.order);
     };
     const show = () => {
+        scroller.classList.toggle('stepped', view.at !== null);
         const gaps = gapsOf(entry[view.order]);
         folds.hidden = gaps.length === 0;
         folds.textContent = gaps.every((gap) => open[view.order].has(gap))
