@@ -65,9 +65,12 @@ function related(chunk, one) {
     return node;
 }
 
+/** So many callers are listed at once. */
+const CALLERS_OPEN = 3;
+
 /** One event at fault, with what a report in JSON has of it and what is said besides: what is held there,
  *  and who called it. A thread that is stuck waits there. */
-function site(chunk, told, { event: at, holding, callers: list }, isStuck) {
+function site(chunk, told, { event: at, holding, callers: list, deed: given }, isStuck) {
     const event = chunk.events[at];
     const callers = list === undefined ? [] : chunk.callers[list];
     const stack =
@@ -75,7 +78,7 @@ function site(chunk, told, { event: at, holding, callers: list }, isStuck) {
             ? null
             : el(
                   'details',
-                  { class: 'stack' },
+                  { class: 'stack', open: callers.length <= CALLERS_OPEN },
                   el('summary', null, counted(callers.length, 'caller')),
                   el(
                       'ol',
@@ -93,7 +96,7 @@ function site(chunk, told, { event: at, holding, callers: list }, isStuck) {
             { class: 'site-head' },
             el('b', null, event.thread.title),
             ' ',
-            el('span', { title: event.op }, prose(isStuck ? waiting(event) : deed(event))),
+            el('span', { title: event.op }, prose(given ?? (isStuck ? waiting(event) : deed(event)))),
             el('span', { class: 'soft' }, `, event ${event.number}`),
         ),
         el(
