@@ -384,7 +384,10 @@ fn gaps_open_and_close_by_mouse_and_by_keyboard() {
     let outcome = pages::found(&trace, &["races.exact"]);
     browser.open(&pages::page("gaps", &[Examined::new("workers.std", &trace, &outcome)]));
     let lines = || browser.run("return document.querySelectorAll('.line.back').length").as_u64();
-    let gap = "document.querySelector('svg.diagram [data-gap]')";
+    // One of which only some events can be shown.
+    let gap = "[...document.querySelectorAll('svg.diagram [data-gap]')].find((it) => \
+               /show [0-9]+$/.test(it.getAttribute('aria-label')) \
+               || it.getAttribute('aria-expanded') === 'true')";
     let says = || browser.text(&format!("return {gap}.getAttribute('aria-label')"));
     let before = lines();
     let closed = says();
