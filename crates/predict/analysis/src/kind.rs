@@ -124,9 +124,9 @@ kinds! {
              another part of the program.",
             "Locks around both do not help: they keep the two apart, but not in this order.",
         ],
-        fix: "Let the last user free the memory: join the other thread before, or count the references, \
-              or take the memory out of what others can reach under the lock under which they look it \
-              up and use it.",
+        fix: "Let the last user free the memory: join the other thread before, or count the references. \
+              Or guard all uses by one lock, under which they look the memory up anew, and take it out of \
+              what they can find under the same lock before it is freed.",
         needs_accesses: true,
     };
     /// A handle that is used after it was closed.

@@ -1,5 +1,6 @@
-// The space-time diagram: a column a thread, time downwards. The names of the threads stay at its top
-// and the numbers of the steps at its left while the rest is scrolled.
+// The space-time diagram: a column per thread, time downwards. The names of the threads stay at its top
+// and the numbers of the steps at its left while the rest is scrolled. Where a screen is too narrow for
+// that, threads have narrow lanes, and the text of each event stands at their right with its thread.
 
 const LINE = 30;
 const TOP = 44;
@@ -15,6 +16,17 @@ const CLOSE_MIN = 0.4;
 
 /** How many letters stand beside a mark. */
 const LABEL_MAX = 36;
+
+/** In less room than this, text stands at the right of lanes rather than beyond the edge. */
+const LANES_ROOM = 600;
+
+/** How wide at least is the text at the right of lanes, and how far its rows are apart. */
+const LANE_TEXT = 105;
+const LANE_ROW = 17;
+
+/** How many letters of a thread's name and of an event stand at the right of lanes. */
+const NAME_MAX = 14;
+const LANE_LABEL_MAX = 90;
 
 /** How many colours locks have before they repeat. */
 const LOCK_COLOURS = 6;
@@ -34,8 +46,8 @@ function label(cell) {
     return `${text} \u2190 ${sees === 0 ? 'initial value' : `event ${sees}`}`;
 }
 
-/** How wide what stands at the left of lines is. */
-function gutterWidth(lines, view) {
+/** How wide what stands at the left of lines is, and `least` at least. */
+function gutterWidth(lines, view, least) {
     if (!gutterWidth.pen) {
         gutterWidth.pen = document.createElement('canvas').getContext('2d');
         gutterWidth.pen.font = `600 12.5px ${getComputedStyle(document.body).fontFamily}`;
@@ -44,7 +56,7 @@ function gutterWidth(lines, view) {
         .filter((line) => line.cells.length)
         .map((line) => gutter(line, view.goal, view.isPredicted));
     const longest = texts.reduce((all, text) => (text.length > all.length ? text : all), '');
-    return Math.max(GUTTER, Math.ceil(gutterWidth.pen.measureText(longest).width) + 24);
+    return Math.max(least, Math.ceil(gutterWidth.pen.measureText(longest).width) + 22);
 }
 
 /** How wide `text` is in a drawing, in pixels. */
@@ -79,6 +91,66 @@ function widestGap(lines) {
     return Math.max(0, ...gaps.map((line) => widthOf(gapText(line))));
 }
 
+/** Where lines are from `top` down, by their `heights`. Bars and cuts end between two of them. */
+function stacked(top, heights) {
+    const edges = [top];
+    for (const height of heights) edges.push(edges[edges.length - 1] + height);
+    const heightOf = (line) => heights[line] ?? 0;
+    return {
+        top,
+        heightOf,
+        y: (line) => {
+            const at = Math.floor(line + 0.5);
+            return edges[at] + (line + 0.5 - at) * heightOf(at);
+        },
+        height: edges[heights.length] + 14,
+    };
+}
+
+/** `text` in rows of at most `max` letters, broken after spaces where there are some. */
+function wrapped(text, max) {
+    const rows = [];
+    let rest = [...text];
+    while (rest.length > max) {
+        const space = rest.lastIndexOf(' ', max);
+        const end = space > max / 2 ? space : max;
+        rows.push(rest.slice(0, end).join(''));
+        rest = rest.slice(rest[end] === ' ' ? end + 1 : end);
+    }
+    return [...rows, rest.join('')];
+}
+
+/** Where things are if threads have narrow lanes, with all text at their right; null if there is no
+ *  room for that either. */
+function measureLanes(lines, threads, lanes, room, gutter) {
+    const xs = new Map();
+    let textX = gutter;
+    for (const thread of threads) {
+        xs.set(thread, textX + 7 + 9 * lanes.get(thread));
+        textX = xs.get(thread) + 9;
+    }
+    textX += 3;
+    const max = Math.floor((room - textX - 2) / widthOf('m'));
+    if (room > LANES_ROOM || room - textX < LANE_TEXT) return null;
+    const rowsOf = (cell) => {
+        const name = clip(cell.event.thread.name, NAME_MAX);
+        const [first, ...rest] = wrapped(`${name} ${clip(label(cell), LANE_LABEL_MAX)}`, max);
+        return [first.slice(name.length), ...rest];
+    };
+    const heights = lines.map(({ cells }) => {
+        const rows = cells.reduce((sum, cell) => sum + rowsOf(cell).length, 0);
+        return Math.max(LINE, 12 + LANE_ROW * rows);
+    });
+    return {
+        x: (thread) => xs.get(thread),
+        ...stacked(6, heights),
+        gutter,
+        rowsOf,
+        textX,
+        width: Math.max(room, Math.ceil(gutter + 6 + widestGap(lines))),
+    };
+}
+
 /** Where things are: the middle of a line, and the column of a thread; in `room` if that will do. */
 function measure(lines, threads, lanes, room, gutter) {
     const left = (thread) => 22 + 9 * lanes.get(thread);
@@ -104,12 +176,14 @@ function measure(lines, threads, lanes, room, gutter) {
     });
     return {
         x: (thread) => xs.get(thread),
-        y: (line) => TOP + (line + 0.5) * LINE,
+        ...stacked(
+            TOP,
+            lines.map(() => LINE),
+        ),
         gutter,
         width: Math.ceil(Math.max(width, gutter + 6 + widestGap(lines)) + 12),
         /** How much room there is to be for all, and what stands beside it. */
         natural: Math.ceil(gutter + 12 + full + last) + SIDE,
-        height: TOP + lines.length * LINE + 14,
     };
 }
 
@@ -129,7 +203,7 @@ function curve(at, from, to) {
     const [x1, y1, y2] = [at.x(from.event.thread), at.y(from.line), at.y(to.line)];
     const side = x1 < at.x(to.event.thread) ? 1 : -1;
     // What comes from the right ends behind the text.
-    const text = side < 0 ? BEFORE_TEXT + widthOf(label(to)) : 0;
+    const text = side < 0 && !at.rowsOf ? BEFORE_TEXT + widthOf(label(to)) : 0;
     const x2 = at.x(to.event.thread) + text;
     const down = y1 < y2 ? 1 : -1;
     // It leaves along its thread, so that it does not run through the text beside the mark.
@@ -158,6 +232,13 @@ function arrowheads() {
             svg('path', { d: 'M0 .5 8 4 0 7.5z' }),
         );
     return svg('defs', null, ['reads', 'hands', 'starts', 'ends', 'wakes', 'strong'].map(head));
+}
+
+/** The ground of a line, in all its width unless `attributes` say otherwise. */
+function bandOf(at, line, attributes) {
+    const height = at.heightOf(line);
+    const y = at.y(line) - height / 2;
+    return svg('rect', { class: 'band', x: at.gutter, y, width: at.width, height, ...attributes });
 }
 
 /** What is said of events that are left out, or of those that are no more. */
@@ -192,7 +273,7 @@ function gapLine(at, line, index, view) {
     return svg(
         'g',
         { class: isButton ? 'gap toggle' : 'gap', ...(isButton ? button : {}) },
-        svg('rect', { class: 'band', x: at.gutter, y: y - LINE / 2, width: at.width, height: LINE }),
+        bandOf(at, index),
         svg('path', { d: `M${at.gutter} ${y}H${at.width - 12}` }),
         svg('text', { x: at.gutter + 6, y: y + 4.5 }, gapText(line)),
     );
@@ -225,11 +306,10 @@ function classes(line) {
 
 /** What is behind a line: bars and arrows are drawn over it, and text over those. */
 function band(at, line, index, view) {
-    const y = at.y(index);
     return svg(
         'g',
         { class: `${classes(line)} back`, 'data-line': index, onclick: () => view.go(index) },
-        svg('rect', { class: 'band', x: at.gutter, y: y - LINE / 2, width: at.width, height: LINE }),
+        bandOf(at, index),
     );
 }
 
@@ -239,7 +319,7 @@ function margin(at, line, index, view) {
     return svg(
         'g',
         { class: classes(line), 'data-line': index, onclick: () => view.go(index) },
-        svg('rect', { class: 'band', x: 4, y: y - LINE / 2, width: at.gutter, height: LINE, rx: 5 }),
+        bandOf(at, index, { x: 4, width: at.gutter, rx: 5 }),
         svg(
             'text',
             { x: 12, y: y + 4.5, class: 'gutter' },
@@ -248,10 +328,34 @@ function margin(at, line, index, view) {
     );
 }
 
+/** The text of `cell`, `row` rows below the first of its line. */
+function eventText(at, cell, y, line, row) {
+    if (!at.rowsOf) {
+        const x = at.x(cell.event.thread) + BEFORE_TEXT;
+        return svg('text', { x, y: y + 4.5, class: 'op' }, clip(label(cell), LABEL_MAX));
+    }
+    const count = line.cells.reduce((sum, other) => sum + at.rowsOf(other).length, 0);
+    const yOf = (at) => y + 4.5 + LANE_ROW * (row + at - (count - 1) / 2);
+    const rows = at.rowsOf(cell).map((text, number) =>
+        svg(
+            'tspan',
+            { x: at.textX, y: yOf(number) },
+            number === 0
+                ? svg('tspan', { class: 'thread' }, clip(cell.event.thread.name, NAME_MAX))
+                : null,
+            text,
+        ),
+    );
+    return svg('text', { class: 'op' }, rows);
+}
+
 function eventLine(at, line, index, view) {
     const y = at.y(index);
+    let row = 0;
     const cells = line.cells.map((cell) => {
         const x = at.x(cell.event.thread);
+        const text = eventText(at, cell, y, line, row);
+        if (at.rowsOf) row += at.rowsOf(cell).length;
         const title =
             `event ${cell.event.number}, ${cell.event.thread.title}: ${label(cell)}` +
             (cell.event.place.name ? ` at ${cell.event.place.name}` : '');
@@ -260,7 +364,7 @@ function eventLine(at, line, index, view) {
             null,
             svg('title', null, title),
             mark(cell.event, x, y),
-            svg('text', { x: x + BEFORE_TEXT, y: y + 4.5, class: 'op' }, clip(label(cell), LABEL_MAX)),
+            text,
         );
     });
     return svg(
@@ -307,8 +411,8 @@ function atOnce(at, line, index, goal, lines) {
     const cells = [...line.cells].sort((a, b) => at.x(a.event.thread) - at.x(b.event.thread));
     if (goal === 'race' && cells.length === 2) {
         const [from, to] = cells.map((cell) => at.x(cell.event.thread));
-        const width = BEFORE_TEXT + 1 + widthOf(label(cells[0]));
-        const start = Math.min(from + width, to - 26);
+        const width = at.rowsOf ? 8 : BEFORE_TEXT + 1 + widthOf(label(cells[0]));
+        const start = Math.min(from + width, to - (at.rowsOf ? 12 : 26));
         return svg('path', { class: 'clash', d: `M${start} ${y}H${to - 9}` });
     }
     if (goal !== 'deadlock') return null;
@@ -355,25 +459,26 @@ function diagram(view, room) {
         return new Map(mine.map((name, lane) => [name, lane]));
     };
     const lanes = new Map(threads.map((thread) => [thread, lanesOf(thread)]));
-    const at = measure(
-        lines,
-        threads,
-        new Map(threads.map((thread) => [thread, lanes.get(thread).size])),
-        room,
-        gutterWidth(lines, view),
-    );
+    const counts = new Map(threads.map((thread) => [thread, lanes.get(thread).size]));
+    const inColumns = measure(lines, threads, counts, room, gutterWidth(lines, view, GUTTER));
+    const inLanes =
+        inColumns.width > room
+            ? measureLanes(lines, threads, counts, room, gutterWidth(lines, view, 0))
+            : null;
+    const at = inLanes ?? inColumns;
     const columns = threads.map((thread) =>
         svg(
             'g',
             { class: 'column' },
-            svg('path', { d: `M${at.x(thread)} ${TOP}V${at.height - 8}` }),
+            svg('path', { d: `M${at.x(thread)} ${at.top}V${at.height - 8}` }),
         ),
     );
-    const names = threads.map((thread) =>
+    // Right of lanes each event has its thread.
+    const names = (inLanes ? [] : threads).map((thread) =>
         svg(
             'g',
             { class: 'column' },
-            svg('path', { d: `M${at.x(thread)} ${TOP - 8}V${TOP}` }),
+            svg('path', { d: `M${at.x(thread)} ${at.top - 8}V${at.top}` }),
             svg(
                 'text',
                 { x: at.x(thread) - 6, y: 22, class: 'thread' },
@@ -384,7 +489,7 @@ function diagram(view, room) {
     );
     const rects = bars.map((bar) => {
         const x = at.x(bar.thread) - 14 - 9 * lanes.get(bar.thread).get(bar.lock.name);
-        const [top, bottom] = [Math.max(TOP - 4, at.y(bar.from)), at.y(bar.to)];
+        const [top, bottom] = [Math.max(at.top - 4, at.y(bar.from)), at.y(bar.to)];
         const colour = view.locks.indexOf(bar.lock.name) % LOCK_COLOURS;
         return svg(
             'rect',
@@ -425,14 +530,18 @@ function diagram(view, room) {
             ? 'The predicted order of events'
             : 'The observed order of events';
     const body = picture(
-        [at.gutter, TOP, at.width - at.gutter, at.height - TOP],
+        [at.gutter, at.top, at.width - at.gutter, at.height - at.top],
         { class: 'diagram', role: 'img', 'aria-label': title },
         [arrowheads(), each(band), columns, rects, arrows, ends.flat(), line, drawn, name],
     );
     const hidden = { 'aria-hidden': 'true' };
-    const heads = picture([at.gutter, 0, at.width - at.gutter, TOP], { class: 'diagram', ...hidden }, names);
+    const heads = picture(
+        [at.gutter, 0, at.width - at.gutter, at.top],
+        { class: 'diagram', ...hidden },
+        names,
+    );
     const left = picture(
-        [0, TOP, at.gutter, at.height - TOP],
+        [0, at.top, at.gutter, at.height - at.top],
         { class: 'diagram', ...hidden },
         each(margin),
     );
@@ -445,7 +554,8 @@ function diagram(view, room) {
         body,
     );
     node.style.gridTemplateColumns = `${at.gutter}px auto`;
-    return { node, width: at.width, natural: at.natural, bars, arrows: arrowsOf(lines) };
+    const { natural } = inColumns;
+    return { node, width: at.width, natural, hasLanes: inLanes !== null, bars, arrows: arrowsOf(lines) };
 }
 
 /** A drawing of what is in a part of the whole, from `x` and `y` on. */

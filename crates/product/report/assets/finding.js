@@ -65,9 +65,12 @@ function related(chunk, one) {
     return node;
 }
 
+/** So many callers are listed at once. */
+const CALLERS_OPEN = 3;
+
 /** One event at fault, with what a report in JSON has of it and what is said besides: what is held there,
  *  and who called it. A thread that is stuck waits there. */
-function site(chunk, told, { event: at, holding, callers: list }, isStuck) {
+function site(chunk, told, { event: at, holding, callers: list, deed: given }, isStuck) {
     const event = chunk.events[at];
     const callers = list === undefined ? [] : chunk.callers[list];
     const stack =
@@ -75,7 +78,7 @@ function site(chunk, told, { event: at, holding, callers: list }, isStuck) {
             ? null
             : el(
                   'details',
-                  { class: 'stack' },
+                  { class: 'stack', open: callers.length <= CALLERS_OPEN },
                   el('summary', null, counted(callers.length, 'caller')),
                   el(
                       'ol',
@@ -93,7 +96,7 @@ function site(chunk, told, { event: at, holding, callers: list }, isStuck) {
             { class: 'site-head' },
             el('b', null, event.thread.title),
             ' ',
-            el('span', { title: event.op }, prose(isStuck ? waiting(event) : deed(event))),
+            el('span', { title: event.op }, prose(given ?? (isStuck ? waiting(event) : deed(event)))),
             el('span', { class: 'soft' }, `, event ${event.number}`),
         ),
         el(
@@ -241,11 +244,7 @@ function command(text, why) {
         el(
             'div',
             { class: 'shell' },
-            el(
-                'div',
-                { class: 'scroll', tabindex: 0, role: 'group', 'aria-label': why },
-                el('code', null, text),
-            ),
+            el('code', null, text),
             copy,
         ),
     );
@@ -356,14 +355,30 @@ function evidence(finding, entry, chunk) {
     const position = el('span', { class: 'position soft', id: 'position' });
     const switches = {};
 
-    const picture = el('div', { class: 'picture' }, scroller, legendBox);
+    const beyond = el('p', { class: 'beyond soft', hidden: true });
+    const frame = el('div', { class: 'frame' }, scroller);
+    const picture = el('div', { class: 'picture' }, beyond, frame, legendBox);
     const stage = el('div', { class: 'stage' }, picture, side);
+    // What is beyond an edge of the drawing can be seen to be there.
+    const mark = () => {
+        const { scrollLeft, scrollTop, clientWidth, clientHeight } = scroller;
+        const right = scroller.scrollWidth - clientWidth - scrollLeft;
+        const below = scroller.scrollHeight - clientHeight - scrollTop;
+        beyond.hidden = scroller.scrollWidth - clientWidth <= 1;
+        frame.classList.toggle('more-right', right > 1);
+        frame.classList.toggle('more-below', below > 1);
+    };
+    scroller.addEventListener('scroll', mark, { passive: true });
+    new ResizeObserver(mark).observe(scroller);
     const draw = () => {
         const drawing = diagram(view, view.room);
         view.drawing = drawing;
         picture.style.flexBasis = `${drawing.width + FRAME}px`;
         scroller.replaceChildren(drawing.node);
+        scroller.classList.toggle('lanes', drawing.hasLanes);
         legendBox.replaceChildren(legend(drawing, view));
+        beyond.textContent = `${counted(view.threads.length, 'thread')}: scroll sideways to see them all →`;
+        mark();
     };
     const stops = () => view.lines.map((line, at) => at).filter((at) => view.lines[at].cells.length);
     view.go = (line) => {
@@ -410,6 +425,7 @@ function evidence(finding, entry, chunk) {
         redraw(view.order);
     };
     const show = () => {
+        scroller.classList.toggle('stepped', view.at !== null);
         const gaps = gapsOf(entry[view.order]);
         folds.hidden = gaps.length === 0;
         folds.textContent = gaps.every((gap) => open[view.order].has(gap))

@@ -16,7 +16,7 @@ use std::io::{self, Write};
 
 use anstyle::Style;
 use reweave_analysis::{Detail, Finding, Guarantee, Kind, Proof, Reported};
-use reweave_trace::{EventId, Trace};
+use reweave_trace::{EventId, Op, Trace};
 
 use crate::alternatives::known_value;
 use crate::finding::confirm_command;
@@ -66,6 +66,9 @@ const CIRCLE_HEADING: &str = "Who waits for whom";
 /// What introduces why the run did not show it.
 const NOT_SHOWN_HEADING: &str = "Why the observed run did not show it";
 
+/// What introduces that another detector shows it, too.
+const SHOWN_HEADING: &str = "Whether another detector reports it";
+
 /// What introduces why each step is allowed.
 const STEPS_HEADING: &str = "Why each step is allowed";
 
@@ -105,7 +108,7 @@ impl<'a> Explanation<'a> {
         let mut parts = vec![why(trace, finding)];
         if is_argued {
             parts.push((CIRCLE_HEADING, argument::circle(trace, finding)));
-            parts.push((NOT_SHOWN_HEADING, argument::not_shown(trace, finding)));
+            parts.push(not_shown(trace, finding));
         }
         Self {
             reported,
@@ -141,9 +144,27 @@ fn sections(trace: &Trace, finding: &Finding) -> Vec<Section> {
     said(vec![
         why(trace, finding),
         (CIRCLE_HEADING, argument::circle(trace, finding)),
-        (NOT_SHOWN_HEADING, argument::not_shown(trace, finding)),
+        not_shown(trace, finding),
         ("Which relations order the pair", relations),
     ])
+}
+
+/// What the thread of `event` does there, where a trace has only that it was there.
+pub fn deed(trace: &Trace, event: EventId) -> Option<String> {
+    if !matches!(trace.event(event).op, Op::Marker(_)) {
+        return None;
+    }
+    let waits = stuck::state(trace, event).filter(|state| state.starts_with("waits "));
+    waits.or_else(|| misuse::deed(trace, event)).map(str::to_owned)
+}
+
+/// Why the run did not show `finding`, with what introduces that.
+fn not_shown(trace: &Trace, finding: &Finding) -> (&'static str, Vec<String>) {
+    let heading = match argument::is_plain_race(trace, finding) {
+        true => SHOWN_HEADING,
+        false => NOT_SHOWN_HEADING,
+    };
+    (heading, argument::not_shown(trace, finding))
 }
 
 /// Why it is a fault, with what introduces that.

@@ -223,8 +223,9 @@ fn quoted(text: &str) -> String {
 
 /// How many bars a histogram has at most; more sizes share bars.
 const BARS_MAX: usize = 240;
-const PLOT: (f64, f64) = (720.0, 240.0);
-const MARGIN: (f64, f64) = (16.0, 34.0);
+const PLOT_HEIGHT: f64 = 240.0;
+/// Beside the bars in hundredths of the width, and above and below them in pixels.
+const MARGIN: (f64, f64) = (2.5, 34.0);
 
 /// Writes how many states there are of each size, as bars: `counts` are pairs of a number of events
 /// and a count in decimal digits, by the number of events.
@@ -236,39 +237,39 @@ pub fn histogram_svg(out: &mut dyn Write, counts: &[(u64, String)]) -> io::Resul
     let most = counts.iter().max_by(|a, b| order(&a.1).total_cmp(&order(&b.1)));
     let Some((peak, most)) = most else { return Ok(()) };
     let each = counts.len().div_ceil(BARS_MAX);
-    let width = PLOT.0 / counts.len().div_ceil(each) as f64;
-    let (right, bottom) = (PLOT.0 + 2.0 * MARGIN.0, PLOT.1 + 2.0 * MARGIN.1);
+    // In parts of the width, whatever that is: bars are all seen on a narrow screen, too.
+    let width = (100.0 - 2.0 * MARGIN.0) / counts.len().div_ceil(each) as f64;
+    let bottom = PLOT_HEIGHT + 2.0 * MARGIN.1;
     writeln!(
         out,
         "<div class=\"scroll\"><svg role=\"img\" aria-label=\"states by how many events have \
-         happened\" width=\"{right}\" height=\"{bottom}\" viewBox=\"0 0 {right} {bottom}\" \
-         font-size=\"13\">"
+         happened\" width=\"100%\" height=\"{bottom}\" font-size=\"13\">"
     )?;
     for (at, bar) in counts.chunks(each).enumerate() {
         let Some(tallest) = bar.iter().max_by(|a, b| order(&a.1).total_cmp(&order(&b.1))) else {
             continue;
         };
         let share = 10_f64.powf(order(&tallest.1) - order(most));
-        let height = (share * PLOT.1).max(1.0);
+        let height = (share * PLOT_HEIGHT).max(1.0);
         writeln!(
             out,
-            "<rect x=\"{:.1}\" y=\"{:.1}\" width=\"{:.1}\" height=\"{height:.1}\" \
+            "<rect x=\"{:.2}%\" y=\"{:.1}\" width=\"{:.2}%\" height=\"{height:.1}\" \
              fill=\"var(--blue)\"><title>{} events: {} states</title></rect>",
             MARGIN.0 + at as f64 * width,
-            MARGIN.1 + PLOT.1 - height,
-            (width - 1.0).max(0.8),
+            MARGIN.1 + PLOT_HEIGHT - height,
+            width * 0.94,
             tallest.0,
             tallest.1
         )?;
     }
-    let line = MARGIN.1 + PLOT.1 + 18.0;
+    let line = MARGIN.1 + PLOT_HEIGHT + 18.0;
     writeln!(
         out,
-        "<text x=\"{left}\" y=\"20\">{}</text>\n<text x=\"{left}\" y=\"{line}\">{first}</text>\n\
-         <text x=\"{}\" y=\"{line}\" text-anchor=\"end\">{last} events have happened</text>\n\
+        "<text x=\"{left}%\" y=\"20\">{}</text>\n<text x=\"{left}%\" y=\"{line}\">{first}</text>\n\
+         <text x=\"{}%\" y=\"{line}\" text-anchor=\"end\">{last} events have happened</text>\n\
          </svg></div>",
         markup(&format!("at most {} states, after {peak} events", short(most))),
-        right - MARGIN.0,
+        100.0 - MARGIN.0,
         left = MARGIN.0,
     )
 }

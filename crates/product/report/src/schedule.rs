@@ -187,6 +187,12 @@ pub fn holds(trace: &Trace, reordering: &Reordering, var: VarId) -> Seen {
     Seen::new(trace.last_write(reordering, var, None))
 }
 
+/// A schedule is long if it has so many times as many steps as are shown.
+const LONG: usize = 3;
+
+/// So much less context is chosen in it where single steps between others have rows.
+const SINGLES_MAX: usize = 4;
+
 /// How much of a schedule is shown.
 #[derive(Clone, Copy, Debug)]
 pub struct Extent {
@@ -321,15 +327,33 @@ impl<'t> Table<'t> {
     /// where nothing is, what happens up to the events that the goal names.
     pub fn new(trace: &'t Trace, proof: &Proof, extent: Extent) -> Self {
         let reordering = proof.reordering();
+        let next = proof.goal().next();
+        if shown_in_full(trace, reordering, &next, extent.usual) {
+            return Self::of_steps(trace, proof, steps(trace, reordering), extent);
+        }
+        // Single steps between others have rows, too: in a long schedule there is less context then.
+        let is_long = steps_count(reordering) / LONG > extent.usual;
+        let tables = (0..=if is_long { SINGLES_MAX } else { 0 }).map(|singles| {
+            let usual = extent.usual.saturating_sub(next.len() + singles);
+            let most = extent.most.saturating_sub(next.len());
+            let shown = with_requests(trace, steps_that_matter(trace, proof, usual, most));
+            Self::of_steps(trace, proof, shown, extent)
+        });
+        let mut widest = None;
+        for table in tables {
+            if table.events_count() <= extent.usual {
+                return table;
+            }
+            widest = widest.or(Some(table));
+        }
+        widest.expect("there is at least one table")
+    }
+
+    /// The steps `shown` of `proof`, then what is next.
+    fn of_steps(trace: &'t Trace, proof: &Proof, shown: Vec<EventId>, extent: Extent) -> Self {
+        let reordering = proof.reordering();
         let named = proof.goal().named();
         let next = proof.goal().next();
-        let shown = if shown_in_full(trace, reordering, &next, extent.usual) {
-            steps(trace, reordering)
-        } else {
-            let usual = extent.usual.saturating_sub(next.len());
-            let most = extent.most.saturating_sub(next.len());
-            with_requests(trace, steps_that_matter(trace, proof, usual, most))
-        };
         let mut threads: Vec<ThreadId> =
             shown.iter().chain(&named).map(|&event| trace.event(event).thread).collect();
         threads.sort_unstable();
@@ -388,6 +412,11 @@ impl<'t> Table<'t> {
         }
         table.push_gap(rest, Place::After);
         table.fitted()
+    }
+
+    /// How many events have rows.
+    fn events_count(&self) -> usize {
+        self.rows.iter().filter(|row| matches!(row, Row::Event { .. })).count()
     }
 
     /// `events` as they were observed, those of `marked` marked.

@@ -10,6 +10,7 @@ use std::collections::BTreeSet;
 use reweave_analysis::{Detail, Finding, Kind, Proof};
 use reweave_trace::{BarrierOp, ConditionOp, EventId, Goal, LockOp, Op, SemaphoreOp, Trace};
 
+use crate::relevance::steps_that_matter;
 use crate::schedule::{
     self, Extent, Label, Seen, numbered, observed, sees, steps, steps_after, steps_count, steps_of,
 };
@@ -21,6 +22,9 @@ use crate::state::Picture;
 pub struct Reach {
     /// How many steps of each thread at fault, up to the fault.
     steps_max: usize,
+    /// How many of the steps that matter instead, of a schedule that is not drawn in full; none if the last steps are
+    /// to do.
+    told_max: usize,
     /// Schedules up to this long are drawn in full.
     whole_max: usize,
     /// How many critical sections around each event at fault.
@@ -39,6 +43,9 @@ pub struct Reach {
     has_causes: bool,
 }
 
+/// How many steps are drawn at most, where so many are at fault or tell why.
+const TOLD_MOST: usize = 40;
+
 /// How many events of all gaps of an order can be shown.
 const GAPS_MAX: usize = 160;
 
@@ -49,6 +56,7 @@ impl Reach {
     /// For one finding among very many.
     pub const LEAN: Self = Self {
         steps_max: 3,
+        told_max: 0,
         whole_max: 14,
         sections_max: 2,
         handover_max: 64,
@@ -61,6 +69,7 @@ impl Reach {
     /// For one finding among others.
     pub const BRIEF: Self = Self {
         steps_max: 8,
+        told_max: 12,
         whole_max: 24,
         sections_max: 4,
         handover_max: 64,
@@ -71,11 +80,23 @@ impl Reach {
         has_causes: true,
     };
     /// For a finding that has the page to itself.
-    pub const FULL: Self =
-        Self { steps_max: 24, whole_max: 200, sections_max: 8, state: Extent::FULL, ..Self::BRIEF };
+    pub const FULL: Self = Self {
+        steps_max: 24,
+        told_max: 24,
+        whole_max: 200,
+        sections_max: 8,
+        state: Extent::FULL,
+        ..Self::BRIEF
+    };
     /// For both orders side by side in a text, which names the chain between them by itself.
-    pub const COMPARED: Self =
-        Self { steps_max: 0, whole_max: 24, handover_max: 0, has_causes: false, ..Self::BRIEF };
+    pub const COMPARED: Self = Self {
+        steps_max: 0,
+        told_max: 0,
+        whole_max: 24,
+        handover_max: 0,
+        has_causes: false,
+        ..Self::BRIEF
+    };
 }
 
 /// What is drawn for a finding.
@@ -374,11 +395,17 @@ fn relevant(
     reach: Reach,
 ) -> BTreeSet<EventId> {
     let reordering = proof.reordering();
-    let mut shown = around(trace, faults, reach);
     // A short schedule is drawn whole: a gap would take as much room as what it hides.
     if steps_count(reordering) <= reach.whole_max {
+        let mut shown = around(trace, faults, reach);
         shown.extend(steps(trace, reordering));
         return shown;
+    }
+    let is_told = reach.told_max > 0;
+    let steps_max = if is_told { 0 } else { reach.steps_max };
+    let mut shown = around(trace, faults, Reach { steps_max, ..reach });
+    if is_told {
+        shown.extend(steps_that_matter(trace, proof, reach.told_max, TOLD_MOST));
     }
     for &event in faults {
         shown.extend(sees(trace, reordering, event).and_then(Seen::write));
@@ -432,13 +459,20 @@ fn as_scheduled(
     let mut rest = shown.clone();
     let mut rows = Vec::new();
     let mut last = 0;
+    let row = |event: EventId| {
+        let role = if faults.contains(&event) { Role::Fault } else { Role::Step };
+        Row::Event(Drawn { event, role, sees: sees(trace, reordering, event) })
+    };
     for (step, event) in numbered(trace, reordering, shown.iter().copied().collect()) {
-        push_gap(&mut rows, step - last - 1);
+        // Leaving out a single step takes as much room as the step.
+        if step - last == 2 {
+            rows.extend(steps_after(trace, reordering, last, 1).into_iter().map(row));
+        } else {
+            push_gap(&mut rows, step - last - 1);
+        }
         last = step;
         rest.remove(&event);
-        let role = if faults.contains(&event) { Role::Fault } else { Role::Step };
-        let sees = sees(trace, reordering, event);
-        rows.push(Row::Event(Drawn { event, role, sees }));
+        rows.push(row(event));
     }
     push_gap(&mut rows, steps_count(reordering) - last);
     let role = match proof.goal() {

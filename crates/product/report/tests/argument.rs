@@ -204,3 +204,17 @@ fn fixes_fit_what_is_held() {
         T2|acq(b)|a.c:1\nT2|acq(a)|a.c:2\nT2|rel(a)|a.c:3\nT2|rel(b)|a.c:4\n";
     check_said("deadlocks", pair, &["at the same lines of code", "that of their addresses"]);
 }
+
+#[test]
+fn whatever_happens_before_does_not_order_was_a_matter_of_timing() {
+    let destroyed = "T2|acq(m)|1\nT2|rel(m)|2\nT1|free(lock(m))|3\n";
+    let said = explained_by("lifetimes", &reweave_testkit::std(destroyed));
+    let part = said.split("Why the observed run did not show it\n").nth(1).expect("it says why");
+    assert!(part.contains("but happens-before leaves the two unordered:\n"), "{said}");
+    let race = explained_by("races.exact", &reweave_testkit::std("T1|w(x)|1\nT2|w(x)|2\n"));
+    assert!(!race.contains("did not show it"), "{race}");
+    assert!(
+        race.contains("Whether another detector reports it\n  Happens-before leaves"),
+        "{race}"
+    );
+}

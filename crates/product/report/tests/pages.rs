@@ -307,3 +307,30 @@ fn a_page_of_a_long_trace_is_small() {
     println!("{size} bytes, written in {:?}", started.elapsed());
     assert!(outcome.findings.len() == 1 && size < 2_000_000, "{size} bytes");
 }
+
+#[test]
+fn a_long_schedule_is_drawn_by_what_matters_and_not_by_what_came_last() {
+    let own = |thread: &str| -> String {
+        (0..30).map(|at| format!("{thread}|w(own.{thread}._M_part{at})|a.c:{at}\n")).collect()
+    };
+    let std = format!(
+        "main|fork(T1)|m.c:1\nmain|fork(T2)|m.c:2\nT1|w(mode)|s.c:3\nT1|acq(m)|s.c:4\nT1|rel(m)|s.c:5\n\
+         T2|acq(m)|s.c:6\nT2|r(mode)|s.c:7\nT2|rel(m)|s.c:8\n{}{}T1|w(x)|s.c:9\nT2|w(x)|s.c:10\n",
+        own("T1"),
+        own("T2"),
+    );
+    let trace = reweave_testkit::std(&std);
+    let outcome = found(&trace, "races.exact");
+    let at = outcome.findings.iter().position(|it| it.finding.message.contains("`w(x)`"));
+    let page = page(&[Examined::new("run.std", &trace, &outcome)]);
+    let view: Value = serde_json::from_str(data(&page, "view0")).unwrap();
+    let rows = view["findings"][at.expect("it is found")]["predicted"].as_array().unwrap();
+    let numbers = rows.iter().filter(|row| row.get("gap").is_none()).map(|row| {
+        let event = row.as_u64().or_else(|| row.as_object()?.values().next()?.as_u64());
+        view["events"]["number"][event.expect("a row is an event") as usize].as_u64().unwrap()
+    });
+    let numbers: Vec<u64> = numbers.collect();
+    // The value that was handed over and the starts of the threads, and not their last eight steps each.
+    assert!([1, 2, 3, 7].iter().all(|number| numbers.contains(number)), "{numbers:?}");
+    assert!(numbers.len() <= 16, "{numbers:?}");
+}

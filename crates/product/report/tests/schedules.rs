@@ -64,11 +64,7 @@ fn what_is_set_right_before_a_lost_notify_is_shown_with_it() {
                2         6  fork(W0)                          a.c:40
                3         2                    acq(lock)       a.c:24
                4         3                    r(done)         a.c:25
-          … 41 steps between
-              46        48  join(W10)                         q.h:9
-              47        49  r(jobs._M_size)                   q.h:50
-              48        50  fork(W11)                         a.c:40
-          … 1 step between
+          … 45 steps between
               50        52  join(W11)                         q.h:9
               51        53  r(jobs._M_size)                   q.h:51
               52        54  w(done)                           a.c:18

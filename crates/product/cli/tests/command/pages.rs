@@ -24,8 +24,12 @@ use super::Folder;
 /// What is hard to read on a page.
 const AUDIT: &str = include_str!("../../../report/tests/browser/audit.js");
 
+/// What goes on beyond an edge without a sign, or is cut.
+const NARROW: &str = include_str!("../../../report/tests/browser/narrow.js");
+
 /// Pages, the commands that write them, and what they must say.
-const PAGES: [(&str, &[&str], &str); 7] = [
+const PAGES: [(&str, &[&str], &str); 8] = [
+    ("check", &["check", "hidden_race.rwt"], "What to do next"),
     ("states-count", &["states", "count", "hidden_race.rwt"], "18 global states"),
     (
         "states-find",
@@ -72,7 +76,9 @@ fn pages_of_every_command_can_be_read_in_a_browser() {
             for scheme in ["light", "dark"] {
                 browser.look(width, height, scheme);
                 browser.open(&path);
-                assert_eq!(browser.text(&audit), "", "{name} at {width} in the {scheme}");
+                for faults in [browser.text(&audit), browser.text(NARROW)] {
+                    assert_eq!(faults, "", "{name} at {width} in the {scheme}");
+                }
                 browser.screenshot(&format!("{name}-{width}-{scheme}"));
             }
         }

@@ -4,6 +4,8 @@
 //! `examples/expected.json` says what is to be found where. Every compiler and every level of
 //! optimisation is tried on a few; on the others one of them each, or all in a soak.
 
+use std::cell::RefCell;
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
@@ -14,7 +16,9 @@ use reweave_trace::{AccessOp, Op, ThreadOp, Trace, TraceBuilder};
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::harness::{compilers, has, next_lines, typed};
+use crate::harness::{
+    accepted_schedules, compilers, has, must_be_short, next_lines, shown_steps, typed,
+};
 
 const LEVELS: [&str; 2] = ["-O0", "-O2"];
 
@@ -74,20 +78,25 @@ fn named(name: &str, language: &str) -> Example {
 }
 
 /// A folder to build and to record in, with a cache of its own.
-struct Place(TempDir);
+struct Place {
+    folder: TempDir,
+    /// How many events the schedules of all reports show.
+    steps: RefCell<Vec<usize>>,
+}
 
 impl Place {
     fn new() -> Self {
-        Self(TempDir::new().expect("there is room for a folder"))
+        let folder = TempDir::new().expect("there is room for a folder");
+        Self { folder, steps: RefCell::default() }
     }
 
     fn path(&self, name: &str) -> PathBuf {
-        self.0.path().join(name)
+        self.folder.path().join(name)
     }
 
     fn command(&self, program: &str) -> Command {
         let mut command = Command::new(program);
-        command.current_dir(self.0.path()).env("REWEAVE_CACHE", self.path("cache"));
+        command.current_dir(self.folder.path()).env("REWEAVE_CACHE", self.path("cache"));
         for variable in ["CARGO_TARGET_DIR", "RUSTFLAGS", "CARGO_ENCODED_RUSTFLAGS", "REWEAVE_CC"] {
             command.env_remove(variable);
         }
@@ -118,19 +127,29 @@ impl Place {
 
     /// Records an ordinary run, which must end well and print `output`.
     #[track_caller]
-    fn record(&self, program: &str, output: &str, seed: &str) {
-        self.record_so(&[], program, 0, output, seed);
+    fn record(&self, program: &str, output: &str, seed: &str) -> Vec<String> {
+        self.record_so(&[], program, 0, output, seed)
     }
 
-    /// Records a run with `options`, which must end with `status` and print `output`.
+    /// Records a run with `options`, which must end with `status` and print `output`; says what to type next.
     #[track_caller]
-    fn record_so(&self, options: &[String], program: &str, status: i32, output: &str, seed: &str) {
+    fn record_so(
+        &self,
+        options: &[String],
+        program: &str,
+        status: i32,
+        output: &str,
+        seed: &str,
+    ) -> Vec<String> {
         let mut arguments = vec!["record", "-o", "run.rwt", "--seed", seed];
         arguments.extend(options.iter().map(String::as_str));
         arguments.extend(["--", program]);
         let ran = self.reweave(&arguments);
         expect(&ran, status);
         assert_eq!(String::from_utf8_lossy(&ran.stdout), output, "{program}");
+        let lines = next_lines(&String::from_utf8_lossy(&ran.stderr));
+        assert_eq!(lines, ["reweave check run.rwt"], "{program}");
+        lines
     }
 
     /// What `check` finds in the recorded run: its exit code and its report.
@@ -150,14 +169,16 @@ impl Place {
     #[track_caller]
     fn try_out(&self, example: &Example, program: &str) {
         let output = if example.status == 0 { &example.output } else { "" };
-        self.record_so(&example.record, program, example.status, output, "1");
+        let next = self.record_so(&example.record, program, example.status, output, "1");
         let (code, report) = self.check(&example.options, &[]);
         assert_eq!(found(&report), example.findings, "{program}: {report:#}");
         assert_eq!(code, if example.findings.is_empty() { 0 } else { 66 }, "{program}");
-        let said = self.reweave(&["check", "run.rwt"]);
-        let longest = rows_of_tables(&String::from_utf8_lossy(&said.stdout)).into_iter().max();
-        assert!(longest.is_none_or(|rows| rows <= 40), "{program}: a schedule is too long to read");
-        self.follow(&example.options);
+        if example.options.is_empty() {
+            let proven = report["findings"].as_array().unwrap().iter();
+            let proven = proven.filter(|it| it["guarantee"] == "witnessed").count();
+            assert_eq!(accepted_schedules(&self.path("run.rwt"), &report), proven, "{program}");
+        }
+        self.follow(&example.options, next);
         for finding in report["findings"].as_array().unwrap() {
             has_names_of_the_source(finding["message"].as_str().unwrap());
             if example.is_observed {
@@ -169,22 +190,37 @@ impl Place {
         }
     }
 
-    /// Types every command that the report says to type next, and those that these say, as printed.
+    /// Types every command that the report says to type next, those of `next`, and whatever these say, as printed; and
+    /// looks whether the page has the same commands.
     #[track_caller]
-    fn follow(&self, options: &[String]) {
-        let mut arguments = vec!["check", "run.rwt"];
-        arguments.extend(options.iter().map(String::as_str));
-        let report = self.reweave(&arguments);
+    fn follow(&self, options: &[String], next: Vec<String>) {
+        let options: Vec<&str> = options.iter().map(String::as_str).collect();
+        let report = self.reweave(&[&["check", "run.rwt"], &options[..]].concat());
         let text = String::from_utf8_lossy(&report.stdout).into_owned();
-        let lines = next_lines(&text);
+        self.steps.borrow_mut().extend(shown_steps(&text));
+        let lines = [next_lines(&text), of_other_ids(&text)].concat();
         assert!(!lines.is_empty(), "{text}");
-        for line in lines {
+        let page =
+            self.reweave(&[&["check", "run.rwt", "--format", "html"], &options[..]].concat());
+        let page = String::from_utf8_lossy(&page.stdout).into_owned();
+        for line in lines.iter().filter(|line| line.contains("reweave confirm ")) {
+            assert!(page.contains(&format!("\"confirm\":\"{line}\"")), "{line}");
+        }
+        let mut typed = BTreeSet::new();
+        let mut open = [lines, next].concat();
+        while let Some(line) = open.pop() {
             assert!(!line.contains("CMD"), "{line}");
-            let output = self.type_line(&line);
-            let said = String::from_utf8_lossy(&output.stdout).into_owned();
-            for line in next_lines(&said).iter().filter(|_| line.contains(" explain ")) {
-                self.type_line(line);
+            // Recording says how to record once more, and so on.
+            let is_again = |other: &String| {
+                line == *other || [&line, other].iter().all(|it| it.contains("reweave record "))
+            };
+            if typed.iter().any(is_again) {
+                continue;
             }
+            let output = self.type_line(&line);
+            let said = [output.stdout, output.stderr].concat();
+            open.extend(next_lines(&String::from_utf8_lossy(&said)));
+            typed.insert(line);
         }
     }
 
@@ -224,13 +260,29 @@ impl Place {
     /// Looks whether nothing is found in runs of the twin, whatever the seed.
     #[track_caller]
     fn try_out_twin(&self, example: &Example, program: &str) {
+        let mut next = Vec::new();
         for seed in 1..=soak::cases(3) {
-            self.record(program, &example.output, &seed.to_string());
+            next = self.record(program, &example.output, &seed.to_string());
             let (code, report) = self.check(&example.options, &[]);
             assert_eq!((found(&report), code), (Vec::new(), 0), "{program} {seed}: {report:#}");
         }
-        self.follow(&example.options);
+        self.follow(&example.options, next);
     }
+}
+
+/// The commands that `text` says to type next, with the other ids that it names: `(the same with R2, S1)`.
+fn of_other_ids(text: &str) -> Vec<String> {
+    let said =
+        text.lines().find_map(|line| line.strip_prefix("(the same with ")?.strip_suffix(')'));
+    let with = |id: &str, line: &String| {
+        let mut words: Vec<&str> = line.split(' ').collect();
+        assert!(matches!(words[..2], ["reweave", "explain" | "confirm"]), "{line}");
+        words[3] = id;
+        words.join(" ")
+    };
+    let lines = next_lines(text);
+    let ids = said.into_iter().flat_map(|ids| ids.split(", ")).filter(|&id| id != "…");
+    ids.flat_map(|id| lines.iter().map(move |line| with(id, line))).collect()
 }
 
 /// Nothing in a headline is called by an offset, an address or a number.
@@ -241,23 +293,6 @@ fn has_names_of_the_source(message: &str) {
     let offsets = message.split('+').skip(1);
     let is_offset = |rest: &str| rest.starts_with(|letter: char| letter.is_ascii_digit());
     assert!(!offsets.into_iter().any(is_offset), "{message}");
-}
-
-/// How many events each table of a report shows.
-fn rows_of_tables(text: &str) -> Vec<usize> {
-    let is_row = |line: &&str| {
-        let mut words = line.trim_start_matches([' ', '>']).split_whitespace();
-        let is_number = |word: &str| word.bytes().all(|byte| byte.is_ascii_digit());
-        let is_label = |word| is_number(word) || matches!(word, "then" | "waits");
-        words.next().is_some_and(is_label) && words.next().is_some_and(is_number)
-    };
-    let tables = text.split("    step     event  ").skip(1);
-    let is_gap = |line: &&str| line.trim_start().starts_with('…');
-    let rows = |table: &str| {
-        let lines = table.lines().skip(1).take_while(|line| is_row(line) || is_gap(line));
-        lines.filter(is_row).count()
-    };
-    tables.map(rows).collect()
 }
 
 #[track_caller]
@@ -287,9 +322,9 @@ fn combinations(language: &str) -> Vec<(&'static str, &'static str)> {
     compilers(language).into_iter().flat_map(with_levels).collect()
 }
 
-/// Builds an example and its twin, and tries them out.
+/// Builds an example and its twin, and tries them out; gives how many events its schedules show.
 #[track_caller]
-fn check(example: &Example, compiler: &str, level: &str) {
+fn check(example: &Example, compiler: &str, level: &str) -> Vec<usize> {
     let place = Place::new();
     let program = place.build(&example.name, &example.language, compiler, level);
     place.try_out(example, &program);
@@ -300,12 +335,14 @@ fn check(example: &Example, compiler: &str, level: &str) {
     } else {
         place.try_out_twin(example, &program);
     }
+    place.steps.into_inner()
 }
 
 /// Tries every so many of the examples in C and C++, each with one compiler and level by turns, or
 /// with all of them in a soak.
 fn check_part(part: usize, parts: usize) {
     let natives = examples().into_iter().filter(|example| example.language != "rust");
+    let mut steps = Vec::new();
     for (number, example) in natives.enumerate().filter(|(number, _)| number % parts == part) {
         let all = combinations(&example.language);
         let turn = all.iter().cycle().skip(number / parts).take(1);
@@ -315,9 +352,10 @@ fn check_part(part: usize, parts: usize) {
             _ => all.iter().collect(),
         };
         for (compiler, level) in chosen {
-            check(&example, compiler, level);
+            steps.extend(check(&example, compiler, level));
         }
     }
+    must_be_short(steps);
 }
 
 #[test]
@@ -366,6 +404,7 @@ fn check_rust(profile: &str, options: &[&str]) {
         place.try_out(example, &format!("{folder}/{}", example.name));
         place.try_out_twin(example, &format!("{folder}/{}_fixed", example.name));
     }
+    must_be_short(place.steps.into_inner());
 }
 
 #[test]

@@ -6,9 +6,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
+use reweave_analysis::Settings;
 use reweave_base::IndexVec;
+use reweave_catalog::Quiet;
 use reweave_format::ReadOptions;
-use reweave_trace::{Op, ThreadId, Trace, VarId};
+use reweave_trace::{Op, Reordering, ThreadId, Trace, VarId};
+use serde_json::Value;
 use tempfile::TempDir;
 
 /// Whether a tool is there; if not, or if this system cannot record, says why a test is skipped.
@@ -78,6 +81,55 @@ pub(crate) fn typed(mut command: Command, line: &str) -> Output {
     let folders = std::env::join_paths(folders).expect("folders have no colons");
     command.args(["-c", line]).env("PATH", folders).stdin(Stdio::null());
     command.output().expect("there is a shell")
+}
+
+/// How many events each table of a report shows.
+pub(crate) fn shown_steps(text: &str) -> Vec<usize> {
+    let is_row = |line: &&str| {
+        let mut words = line.trim_start_matches([' ', '>']).split_whitespace();
+        let is_number = |word: &str| word.bytes().all(|byte| byte.is_ascii_digit());
+        let is_label = |word| is_number(word) || matches!(word, "then" | "waits");
+        words.next().is_some_and(is_label) && words.next().is_some_and(is_number)
+    };
+    let tables = text.split("    step     event  ").skip(1);
+    let is_gap = |line: &&str| line.trim_start().starts_with('…');
+    let rows = |table: &str| {
+        let lines = table.lines().skip(1).take_while(|line| is_row(line) || is_gap(line));
+        lines.filter(is_row).count()
+    };
+    tables.map(rows).collect()
+}
+
+/// Whether schedules that show so many events can be read: most of them at a glance, and all without scrolling.
+#[track_caller]
+pub(crate) fn must_be_short(mut steps: Vec<usize>) {
+    steps.sort_unstable();
+    let middle = steps.get(steps.len() / 2).copied().unwrap_or(0);
+    assert!(middle <= 12 && steps.last().is_none_or(|&most| most <= 40), "{steps:?}");
+}
+
+/// Looks whether the checker accepts the whole schedule of each finding of `report`, in JSON, on the trace in the file
+/// `path`, which the default analyses examine; gives how many schedules there are.
+#[track_caller]
+pub(crate) fn accepted_schedules(path: &Path, report: &Value) -> usize {
+    let trace = reweave_format::read(path, &ReadOptions::default()).expect("it was recorded").trace;
+    let analyses = reweave_catalog::select("", &[]).expect("there are some by default");
+    let outcome = reweave_catalog::run(&trace, &analyses, &Settings::default(), &Quiet);
+    let mut count = 0;
+    for finding in report["findings"].as_array().expect("a report has findings") {
+        let Some(steps) = finding["witness"]["schedule"].as_array() else { continue };
+        let own = outcome.findings.iter().find(|own| own.id == finding["id"]);
+        let proof = own.and_then(|own| own.finding.evidence.proof()).expect("it is proven again");
+        let numbers: Vec<u64> = steps.iter().filter_map(Value::as_u64).collect();
+        let events = numbers.iter().map(|&number| {
+            trace.numbered(u32::try_from(number).expect("it is small")).expect("there is one")
+        });
+        let written = Reordering { base: IndexVec::new(), schedule: events.collect() };
+        let accepted = reweave_trace::certify(&trace, &written, proof.goal());
+        assert!(accepted.is_ok(), "{}: {accepted:?}", finding["id"]);
+        count += 1;
+    }
+    count
 }
 
 /// A folder with sources, programs and traces.
@@ -189,10 +241,10 @@ impl Workshop {
         let usual = ["check", "run.rwt", "--format", "json"];
         let output = self.reweave(&[&usual, options].concat());
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
-        let report: serde_json::Value = serde_json::from_slice(&output.stdout)
+        let report: Value = serde_json::from_slice(&output.stdout)
             .unwrap_or_else(|error| panic!("{error}: {said}"));
         let findings = report["findings"].as_array().expect("a report has findings");
-        let kind = |finding: &serde_json::Value| finding["kind"].as_str().map(str::to_owned);
+        let kind = |finding: &Value| finding["kind"].as_str().map(str::to_owned);
         let mut kinds: Vec<String> = findings.iter().filter_map(kind).collect();
         kinds.sort();
         kinds

@@ -12,7 +12,7 @@ use std::sync::LazyLock;
 
 use expect_test::expect;
 
-use crate::harness::has;
+use crate::harness::{has, must_be_short, shown_steps};
 
 const MANIFEST: &str = r#"[package]
 name = "project"
@@ -367,6 +367,7 @@ fn check_fault(words: &[&str], printed: &str, id: &str, places: [&str; 2]) {
             let ids: Vec<_> = ids.filter_map(|line| line.split(' ').next()).collect();
             assert_eq!(ids, [id], "{} {mode} {words:?}: {said}", profile.name);
             assert!(places.iter().all(|place| said.contains(place)), "{said}");
+            must_be_short(shown_steps(&said));
             let program = project.program(profile, words[0]);
             let confirm = ["confirm", "--attempts", "20", &name, id, "--", &program];
             let confirmed = project.reweave(&[&confirm[..], &words[1..]].concat());

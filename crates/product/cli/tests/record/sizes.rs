@@ -6,7 +6,9 @@ use std::process::{Child, Output, Stdio};
 use reweave_testkit::soak;
 use reweave_trace::{Op, ThreadOp};
 
-use super::harness::{Behaviour, Workshop, compilers, has};
+use super::harness::{
+    Behaviour, Workshop, accepted_schedules, compilers, has, must_be_short, shown_steps,
+};
 
 #[test]
 fn many_threads_at_once_and_one_after_the_other() {
@@ -137,5 +139,27 @@ fn memory_does_not_grow_with_the_run() {
         };
         let (short, long) = (measure(rounds / 10), measure(rounds));
         assert!(long < short + (48 << 20), "{mode}: {short} bytes, then {long}");
+    }
+}
+
+#[test]
+fn schedules_of_larger_programs_are_short_and_accepted() {
+    for (source, program, kinds) in [
+        ("pages.cpp", "pages", &["race"][..]),
+        ("server.cpp", "server", &["deadlock", "race", "race", "race", "use-after-free"]),
+    ] {
+        let Some(folder) = Workshop::built(source) else { return };
+        let mut steps = Vec::new();
+        for seed in ["1", "2", "3"] {
+            folder.record(&["--seed", seed], &[program]);
+            assert_eq!(folder.findings(), kinds, "{program} {seed}");
+            let check = |format| folder.reweave(&["check", "run.rwt", "--format", format]).stdout;
+            steps.extend(shown_steps(&String::from_utf8_lossy(&check("text"))));
+            let report = serde_json::from_slice(&check("json")).expect("the report is JSON");
+            let accepted = accepted_schedules(&folder.path("run.rwt"), &report);
+            assert_eq!(accepted, kinds.len(), "{program} {seed}");
+        }
+        assert!(!steps.is_empty(), "{program}");
+        must_be_short(steps);
     }
 }

@@ -36,6 +36,14 @@ pub fn not_shown(trace: &Trace, finding: &Finding) -> Vec<String> {
     pairs.into_iter().take(PAIRS_MAX).filter_map(|pair| of_pair(trace, proof, pair)).collect()
 }
 
+/// Whether `finding` is a race of two events that happens-before leaves unordered.
+pub fn is_plain_race(trace: &Trace, finding: &Finding) -> bool {
+    match finding.evidence.proof().map(Proof::goal) {
+        Some(Goal::Race(one, other)) => path(trace, *one.min(other), *one.max(other)).is_none(),
+        _ => false,
+    }
+}
+
 /// Who woke the threads that wait in the schedule.
 fn woken(trace: &Trace, events: &[EventId]) -> Vec<String> {
     let thread = |event: EventId| trace.names().threads.name(trace.event(event).thread);
@@ -83,12 +91,17 @@ fn turned(trace: &Trace, proof: &Proof) -> Vec<[EventId; 2]> {
 fn of_pair(trace: &Trace, proof: &Proof, [first, second]: [EventId; 2]) -> Option<String> {
     let numbers = (first.number(), second.number());
     let Some(hops) = path(trace, first, second) else {
-        return matches!(proof.goal(), Goal::Race(..)).then(|| {
-            format!(
+        return match proof.goal() {
+            Goal::Race(..) => Some(format!(
                 "Happens-before leaves events {} and {} unordered, so a happens-before detector can report this from this run.",
                 numbers.0, numbers.1
-            )
-        });
+            )),
+            Goal::Order { .. } => Some(format!(
+                "In the observed run, event {} came before event {}, but happens-before leaves the two unordered: only timing decided.",
+                numbers.0, numbers.1
+            )),
+            _ => None,
+        };
     };
     let links: Vec<String> = hops.iter().take(HOPS_MAX).map(|hop| hop_words(trace, hop)).collect();
     let more = match hops.len().saturating_sub(HOPS_MAX) {

@@ -62,8 +62,13 @@ pub(super) fn at(trace: &Trace, event: EventId) -> String {
 
 /// Whether `event` is in a file of Rust.
 fn is_rust(trace: &Trace, event: EventId) -> bool {
+    is_in_file(trace, event, ".rs")
+}
+
+/// Whether `event` is in a file whose name ends so.
+fn is_in_file(trace: &Trace, event: EventId, end: &str) -> bool {
     let location = trace.names().location(trace.event(event).site);
-    location.split(':').next().is_some_and(|path| path.ends_with(".rs"))
+    location.split(':').next().is_some_and(|path| path.ends_with(end))
 }
 
 /// Which accesses to strengthen, and how.
@@ -156,6 +161,7 @@ fn one_sided(trace: &Trace, guarded: EventId, bare: EventId) -> String {
 fn race(trace: &Trace, first: EventId, second: EventId) -> Vec<String> {
     let [one, other] = [first, second].map(|event| Site::new(trace, event));
     let [here, there] = [first, second].map(|event| at(trace, event));
+    let is_same_function = one.function().is_some() && one.function() == other.function();
     let shared = one.locks.iter().find(|(name, _)| other.locks.iter().any(|(it, _)| it == name));
     let mut fixes = Vec::new();
     fixes.push(match (one.locks.is_empty(), other.locks.is_empty(), shared) {
@@ -169,7 +175,7 @@ fn race(trace: &Trace, first: EventId, second: EventId) -> Vec<String> {
         (true, true, None) => format!(
             "Neither side holds a lock. The usual fix is to take the same lock around {here} and \
              {there}{}.",
-            if one.function().is_some() && one.function() == other.function() {
+            if is_same_function {
                 ", and to hold it from the first to the last where one thread does both"
             } else {
                 ""
@@ -186,8 +192,18 @@ fn race(trace: &Trace, first: EventId, second: EventId) -> Vec<String> {
     });
     let update = [first, second].into_iter().find(|&event| is_update(trace, event));
     let is_read = [first, second].iter().any(|&event| trace.event(event).op.is_read());
-    let is_flag = one.locks.is_empty() && other.locks.is_empty() && here != there && is_read;
-    if update.is_none() && is_flag {
+    let is_bare = one.locks.is_empty() && other.locks.is_empty();
+    if update.is_none() && is_bare && is_read && here != there && is_same_function {
+        fixes.push(once(trace, first));
+    } else if update.is_none()
+        && (is_checked(trace, first, second) || is_checked(trace, second, first))
+    {
+        fixes.push(
+            "If the read without the lock only looks whether the variable is set, it can stay as it is where the \
+             variable is atomic: stored with release order and loaded with acquire order."
+                .to_owned(),
+        );
+    } else if update.is_none() && is_bare && is_read && here != there {
         fixes.push(
             "If the variable only tells one thread that another is done, an atomic one is enough: stored with \
              release order and loaded with acquire order."
@@ -202,6 +218,25 @@ fn race(trace: &Trace, first: EventId, second: EventId) -> Vec<String> {
         ));
     }
     fixes
+}
+
+/// How code that sets a variable at first use, as at `event`, runs once.
+fn once(trace: &Trace, event: EventId) -> String {
+    let how = match (is_rust(trace, event), is_in_file(trace, event, ".c")) {
+        (true, _) => "`OnceLock` or `LazyLock`",
+        (_, true) => "`pthread_once`",
+        _ => "`std::call_once`, or a `static` variable of the function",
+    };
+    format!(
+        "If the variable is set at first use, {how} does that once, whichever thread comes first."
+    )
+}
+
+/// Whether `bare` reads, under no lock, what `guarded` writes under one.
+fn is_checked(trace: &Trace, bare: EventId, guarded: EventId) -> bool {
+    let has_locks = |event| !Site::new(trace, event).locks.is_empty();
+    let [read, write] = [bare, guarded].map(|event| trace.event(event).op);
+    read.is_read() && write.is_write() && !has_locks(bare) && has_locks(guarded)
 }
 
 /// Whether `event` is half of an update such as `x += 1`: a read and then a write, at one place.
@@ -231,7 +266,8 @@ fn deadlock(trace: &Trace, finding: &Finding) -> Vec<String> {
         ];
     };
     let names = trace.names();
-    let is_cpp = !events.iter().any(|&event| is_rust(trace, event));
+    let has_lock_of_all =
+        !events.iter().any(|&event| is_rust(trace, event) || is_in_file(trace, event, ".c"));
     let waits = waits(trace, events);
     let orders = waits.iter().map(|wait| {
         let thread = names.threads.name(wait.section.thread);
@@ -245,19 +281,22 @@ fn deadlock(trace: &Trace, finding: &Finding) -> Vec<String> {
     let places = |wait: &Wait| [at(trace, wait.section.acquire), at(trace, wait.event)];
     if waits.windows(2).all(|two| places(&two[0]) == places(&two[1])) {
         return vec![format!(
-            "{}, at the same lines of code: the caller decides which lock comes first. The usual fix is to acquire both at once \
-             there{}, or in an order that \
-             does not depend on the call, such as that of their addresses.",
+            "{}, at the same lines of code: the caller decides which lock comes first. The usual fix is to acquire \
+             them there {}in an order that does not depend on the call, such as that of their addresses.",
             orders.join("; "),
-            if is_cpp { " (`std::scoped_lock` or `std::lock` in C++)" } else { "" },
+            if has_lock_of_all {
+                "at once (`std::scoped_lock` or `std::lock` in C++), or "
+            } else {
+                ""
+            },
         )];
     }
     vec![format!(
-        "{}. The usual fix is one order for all of them, say {}, wherever more than one is held. Where that is impossible, acquire all at once{}, back off and retry \
+        "{}. The usual fix is one order for all of them, say {}, wherever more than one is held. Where that is impossible, {}back off and retry \
          when the next one is taken (`trylock`), or use one lock for both.",
         orders.join("; "),
         order.join(" before "),
-        if is_cpp { " (`std::lock` in C++)" } else { "" },
+        if has_lock_of_all { "acquire all at once (`std::lock` in C++), " } else { "" },
     )]
 }
 
@@ -285,9 +324,15 @@ fn atomicity(trace: &Trace, finding: &Finding) -> Vec<String> {
             let also = bare.map_or(String::new(), |&event| {
                 format!(", and to take it around {} as well", at(trace, event))
             });
+            let functions = [first, last].map(|event| Site::new(trace, event).function());
+            let is_apart = functions.iter().all(Option::is_some) && functions[0] != functions[1];
+            let apart = match is_apart {
+                true => " These are in different functions: let their caller hold it, and not them.",
+                false => "",
+            };
             vec![format!(
                 "`{}` is released in the middle of the block and acquired again. The usual fix is to \
-                 hold it from {} to {}{also}.",
+                 hold it from {} to {}{also}.{apart}",
                 names.locks.name(section.lock),
                 at(trace, first),
                 at(trace, last),

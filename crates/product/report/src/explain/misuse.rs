@@ -1,13 +1,31 @@
 //! What is wrong with a misuse, and how it is repaired: by its kind.
 
 use reweave_analysis::Finding;
-use reweave_trace::{MisuseKind, Trace};
+use reweave_trace::{EventId, MisuseKind, Trace};
 
 /// What kind of misuse `finding` is.
 fn kind(trace: &Trace, finding: &Finding) -> Option<MisuseKind> {
     let (&event, other) = (finding.events.first()?, finding.events.get(1).copied());
     let mut misuses = trace.run_end()?.misuses.iter();
     misuses.find(|misuse| misuse.event == event && misuse.other == other).map(|it| it.kind)
+}
+
+/// What the thread of `event` does there, if that is a misuse; a trace has no operation for it.
+pub fn deed(trace: &Trace, event: EventId) -> Option<&'static str> {
+    let misuse = trace.run_end()?.misuses.iter().find(|misuse| misuse.event == event)?;
+    Some(match misuse.kind {
+        MisuseKind::ReleaseNotHeld | MisuseKind::ReleaseOfOthers => {
+            "releases a mutex that it does not hold"
+        }
+        MisuseKind::DestroyHeld => "destroys a mutex that is held",
+        MisuseKind::WaitWithoutLock => "waits without the lock",
+        MisuseKind::ThreadLeak => "ends, neither joined nor detached",
+        MisuseKind::DoubleFree => "frees memory that is free",
+        MisuseKind::UseDestroyed => "uses what was destroyed",
+        MisuseKind::UseClosed => "uses a file descriptor that is closed",
+        MisuseKind::UnsafeInHandler => "calls a function that is not safe in a signal handler",
+        MisuseKind::UseFreed => "uses memory that was freed",
+    })
 }
 
 /// Why `finding` is a fault; none if its kind is not known.

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use reweave_analysis::{Finding, Kind};
-use reweave_trace::{BarrierOp, ConditionOp, EndKind, EventId, Op, ThreadOp, Trace};
+use reweave_trace::{BarrierOp, ConditionOp, EndKind, EventId, Op, ThreadId, ThreadOp, Trace};
 
 use super::argument::listed;
 use super::fix::at;
@@ -23,6 +23,8 @@ enum Wait {
     Notify,
     Post,
     Arrivals,
+    /// The ends of each other.
+    Ends,
     /// The end of a thread.
     End,
 }
@@ -58,6 +60,9 @@ impl Wait {
                 "A barrier lets its threads go when as many have arrived as it is for. Some never arrive here, so \
                  the others wait for ever."
             }
+            Self::Ends => {
+                "Each of these threads waits for the end of another of them, so none of them ever ends."
+            }
             Self::End => {
                 "A thread that waits for the end of a thread that never ends waits for ever as well."
             }
@@ -78,8 +83,37 @@ fn waits(trace: &Trace, finding: &Finding) -> BTreeSet<Wait> {
     // Who waits for a thread to end is stuck because that thread is.
     if waits.len() > 1 {
         waits.remove(&Wait::End);
+    } else if waits.contains(&Wait::End) && is_among_themselves(trace, &finding.events) {
+        waits = [Wait::Ends].into();
     }
     waits
+}
+
+/// Whether each of the threads that `events` are of waits for another of these to end.
+fn is_among_themselves(trace: &Trace, events: &[EventId]) -> bool {
+    let thread = |event: EventId| trace.event(event).thread;
+    let is_in = |&event: &EventId| {
+        let awaited = awaited(trace, event);
+        awaited.is_some_and(|it| {
+            it != thread(event) && events.iter().any(|&other| thread(other) == it)
+        })
+    };
+    events.iter().all(is_in)
+}
+
+/// The thread for whose end `event` waits.
+fn awaited(trace: &Trace, event: EventId) -> Option<ThreadId> {
+    if let Op::Thread(ThreadOp::Join, child) = trace.event(event).op {
+        return Some(child);
+    }
+    let name = state(trace, event)?.strip_prefix("waits for ")?.strip_suffix(" to end")?;
+    trace.names().threads.entries().find(|&(_, other)| other == name).map(|(thread, _)| thread)
+}
+
+/// What the recorder said of the thread of `event`, which was stuck there when the run ended.
+pub fn state(trace: &Trace, event: EventId) -> Option<&str> {
+    let end = trace.run_end()?;
+    end.threads.iter().find(|thread| thread.event == event).map(|thread| &*thread.state)
 }
 
 fn wait(trace: &Trace, event: EventId) -> Option<Wait> {
@@ -93,9 +127,7 @@ fn wait(trace: &Trace, event: EventId) -> Option<Wait> {
         Op::Thread(ThreadOp::Join, _) => Some(Wait::End),
         // Of a call that did not return the trace has what the recorder said of it.
         Op::Marker(_) | Op::Condition(ConditionOp::Notify | ConditionOp::NotifyAll, _) => {
-            let end = trace.run_end()?;
-            let state = &*end.threads.iter().find(|thread| thread.event == event)?.state;
-            match state.strip_prefix("waits ")? {
+            match state(trace, event)?.strip_prefix("waits ")? {
                 state if state.ends_with(" to end") => Some(Wait::End),
                 state if state.starts_with("for lock") => Some(Wait::Lock),
                 state if state.starts_with("for semaphore") => Some(Wait::Post),
@@ -144,7 +176,7 @@ pub fn fix(trace: &Trace, finding: &Finding) -> Vec<String> {
                  way through them."
                     .to_owned(),
             ),
-            Wait::End => fixes.push(
+            Wait::Ends | Wait::End => fixes.push(
                 "The usual fix is one thread that waits for the others, and none that waits for it: no thread \
                  may wait for the end of one that waits for its own."
                     .to_owned(),

@@ -93,9 +93,12 @@ fn use_after_free(trace: &Trace, finding: &Finding) -> Vec<String> {
 /// What happens when a lock is used that was destroyed, or a descriptor that was closed.
 fn use_after_close(trace: &Trace, finding: &Finding) -> &'static str {
     if ends_descriptor(trace, finding) {
-        "One thread closes the file descriptor, and nothing makes it wait until the other is done with it. The          number of a closed descriptor can be given to another file at once: the use then reads or writes          there, or fails."
+        "One thread closes the file descriptor, and nothing makes it wait until the other is done with it. \
+         The number of a closed descriptor can be given to another file at once: the use then reads or \
+         writes there, or fails."
     } else {
-        "One thread destroys what the other still uses, and nothing makes it wait. What a destroyed lock,          condition, barrier or semaphore does is not defined: it may keep nobody out, or never let anybody in."
+        "One thread destroys what the other still uses, and nothing makes it wait. What a destroyed lock, \
+         condition, barrier or semaphore does is not defined: it may keep nobody out, or never let anybody in."
     }
 }
 

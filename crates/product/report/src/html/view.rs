@@ -179,6 +179,9 @@ struct SiteView {
     holding: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
     callers: Option<usize>,
+    /// What its thread does there, where its operation does not say so.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    deed: Option<String>,
 }
 
 /// An event that a finding is about besides those at fault, and what it has to do with it.
@@ -501,7 +504,8 @@ impl Builder<'_> {
         let callers = site.callers();
         let callers: Vec<u32> = callers.iter().map(|frame| self.strings.text(frame)).collect();
         let callers = (!callers.is_empty()).then(|| self.callers.id(callers));
-        SiteView { event: self.event(event, true), holding, callers }
+        let deed = crate::explain::deed(trace, event);
+        SiteView { event: self.event(event, true), holding, callers, deed }
     }
 
     /// The number of `event` in the chunk.

@@ -194,6 +194,23 @@ pub(crate) fn workers() -> Trace {
     reweave_testkit::std(&text.join("\n"))
 }
 
+/// Thirty workers that meet at a barrier again and again, and after each time two of them write a
+/// variable: two hundred races.
+pub(crate) fn many_workers() -> Trace {
+    let workers = || 1..=30;
+    let mut text: Vec<String> =
+        workers().map(|at| format!("main|fork(worker{at})|crowd.c:11")).collect();
+    for round in 0..200 {
+        for op in ["arrive(phase)", "depart(phase)"] {
+            text.extend(workers().map(|at| format!("worker{at}|{op}|crowd.c:30")));
+        }
+        for at in [round % 30 + 1, (round + 7) % 30 + 1] {
+            text.push(format!("worker{at}|w(item.field{round})|crowd.c:{}", 100 + 50 * at + round));
+        }
+    }
+    reweave_testkit::std(&text.join("\n"))
+}
+
 /// A run that ended in a deadlock.
 pub(crate) fn deadlocked() -> (Trace, Outcome) {
     let drawing = "

@@ -588,13 +588,17 @@ fn counted_switches(count: usize) -> String {
 }
 
 fn table<D: Described>(out: &mut dyn Write, ranges: &Ranges<D>) -> io::Result<()> {
-    writeln!(out, "<h3>Final values</h3>\n<div class=\"scroll\"><table>")?;
-    for of in finals_of(ranges) {
-        let name = ranges.ctp.names.vars.name(of.var);
-        let value = of.value.as_ref().map_or_else(|| "never".to_owned(), D::text);
-        writeln!(out, "<tr><td><code>{}</code></td><td>{value}</td></tr>", markup(name))?;
+    let finals = finals_of(ranges);
+    if !finals.is_empty() {
+        writeln!(out, "<h3>Final values</h3>\n<div class=\"scroll\"><table>")?;
+        for of in finals {
+            let name = ranges.ctp.names.vars.name(of.var);
+            let value = of.value.as_ref().map_or_else(|| "never".to_owned(), D::text);
+            writeln!(out, "<tr><td><code>{}</code></td><td>{value}</td></tr>", markup(name))?;
+        }
+        writeln!(out, "</table></div>")?;
     }
-    writeln!(out, "</table></div>\n<h3>Line by line</h3>\n<div class=\"scroll\"><table>")?;
+    writeln!(out, "<h3>Line by line</h3>\n<div class=\"scroll\"><table>")?;
     for ((line, kind, name), value) in by_line(ranges, true) {
         let word = kind.as_str();
         writeln!(
