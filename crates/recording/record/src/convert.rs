@@ -412,32 +412,10 @@ impl Pass<'_> {
             return Ok(());
         }
         let thread = self.thread(number);
-        let state = &mut self.threads[thread];
-        match event.kind {
-            Kind::Enter => {
-                state.stack.enter(event.address, event.code);
-                return Ok(());
-            }
-            Kind::Leave => {
-                state.stack.leave();
-                return Ok(());
-            }
-            // No plan counts these.
-            Kind::Argument => {
-                self.misuses.allocated_unseen(&event);
-                return Ok(());
-            }
-            Kind::Block | Kind::Unblock => return Ok(()),
-            Kind::Interrupted if event.extra.is_none() => return Ok(()),
-            Kind::Detach => return self.detach(number, &event),
-            Kind::LockDestroy
-                if let Some(step @ (HandleStep::Made | HandleStep::Gone)) = event.handle_step() =>
-            {
-                self.load_library(&event, step);
-                return Ok(());
-            }
-            _ => {}
+        if self.step_uncounted((thread, number), &event)? {
+            return Ok(());
         }
+        let state = &mut self.threads[thread];
         let logged = state.logged.entry(event.code).or_default();
         let occurrence = match Count::new(&event) {
             Count::One => {
@@ -471,6 +449,27 @@ impl Pass<'_> {
             Meaning::Attempt => self.find_taken(&mut current),
             Meaning::Other | Meaning::Inner => self.convert(&mut current, ahead),
         }
+    }
+
+    /// Events that no plan counts. Says whether `event` is one, and is done with.
+    fn step_uncounted(
+        &mut self,
+        (thread, number): (usize, u32),
+        event: &Event,
+    ) -> io::Result<bool> {
+        match (event.kind, event.handle_step()) {
+            (Kind::Enter, _) => self.threads[thread].stack.enter(event.address, event.code),
+            (Kind::Leave, _) => self.threads[thread].stack.leave(),
+            (Kind::Argument, _) => self.misuses.allocated_unseen(event),
+            (Kind::Block | Kind::Unblock, _) => {}
+            (Kind::Interrupted, _) if event.extra.is_none() => {}
+            (Kind::Detach, _) => self.detach(number, event)?,
+            (_, Some(step @ (HandleStep::Made | HandleStep::Gone))) => {
+                self.load_library(event, step);
+            }
+            _ => return Ok(false),
+        }
+        Ok(true)
     }
 
     /// What is to be known of `event` while it is converted.

@@ -130,11 +130,13 @@ static COUNT: AtomicU32 = AtomicU32::new(0);
 /// Whether what the program started with is known.
 static HAS_STARTED: AtomicBool = AtomicBool::new(false);
 
-/// Calls `visit` with each library that was loaded since the last time, but for those that the program started with.
+/// Calls `visit` with each instrumented library that was loaded since the last time, but for those that the program
+/// started with. Others may order threads out of sight before they are unloaded.
 pub fn each_new_library(mut visit: impl FnMut(&Object)) {
     let had_started = HAS_STARTED.swap(true, Ordering::Relaxed);
     for object in all().filter(|object| !object.is_within.load(Ordering::Relaxed)) {
-        if !object.is_announced.swap(true, Ordering::Relaxed) && had_started {
+        let is_new = !object.is_announced.swap(true, Ordering::Relaxed) && had_started;
+        if is_new && object.is_instrumented.load(Ordering::Relaxed) {
             visit(object);
         }
     }

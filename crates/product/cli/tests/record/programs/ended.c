@@ -128,7 +128,9 @@ static void start(void *(*first)(void *), void *(*second)(void *)) {
 static void *opens(void *unused) {
     void *mine = dlopen("./plugin.so", RTLD_NOW);
     int (*mine_add)(int) = (int (*)(int))dlsym(mine, "plugin_add");
+    pthread_mutex_lock(&mutex);
     mine_add(1);
+    pthread_mutex_unlock(&mutex);
     usleep(10000);
     dlclose(mine);
     return unused;
