@@ -112,11 +112,13 @@ pub enum MisuseKind {
     UnsafeInHandler,
     /// Memory is accessed that was freed.
     UseFreed,
+    /// The handle of a thread is used that was joined or detached.
+    UseJoined,
 }
 
 impl MisuseKind {
     /// Every kind, by its number in files.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::ReleaseNotHeld,
         Self::ReleaseOfOthers,
         Self::DestroyHeld,
@@ -127,6 +129,7 @@ impl MisuseKind {
         Self::UseClosed,
         Self::UnsafeInHandler,
         Self::UseFreed,
+        Self::UseJoined,
     ];
 
     /// How formats spell it.
@@ -143,6 +146,7 @@ impl MisuseKind {
             Self::UseClosed => "use-closed",
             Self::UnsafeInHandler => "unsafe-in-handler",
             Self::UseFreed => "use-freed",
+            Self::UseJoined => "use-joined",
         }
     }
 

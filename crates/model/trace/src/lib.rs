@@ -57,8 +57,8 @@ pub use ending::{EndKind, Misuse, MisuseKind, RunEnd, ThreadEnd};
 pub use flow::{Extent, Flow, Instance, InstanceId, StaticBlock, StaticBlockId, Step};
 pub use monitor::{IllFormed, Monitor, Violation};
 pub use names::{
-    ASSUMED, ASSUMED_DESCRIPTORS, ASSUMED_UNSEEN, DESCRIPTOR, FRAME_SEPARATOR, NAMELESS, Names,
-    SOURCE_TEXT, Spelled, TAKEN_BY, VALUE,
+    ASSUMED, ASSUMED_DESCRIPTORS, ASSUMED_UNSEEN, DESCRIPTOR, FRAME_SEPARATOR, LIBRARY, NAMELESS,
+    Names, SOURCE_TEXT, Spelled, TAKEN_BY, VALUE, counted_life,
 };
 pub use origins::{Code, CodeId, Module, ModuleId, Origin, Origins};
 pub use place::{Calls, Frame, Place};

@@ -45,6 +45,12 @@ const PARTS_MAX: usize = 64;
 /// How the lives of file descriptors are called, as objects and as variables: `descriptor(3)#1`.
 pub const DESCRIPTOR: &str = "descriptor";
 
+/// The same of libraries that are loaded while the program runs: `library(plugin.so)#1`.
+pub const LIBRARY: &str = "library";
+
+/// What else has lives that are counted: timers, and streams that lead to no descriptor.
+const COUNTED: [&str; 4] = [DESCRIPTOR, LIBRARY, "timer", "stream"];
+
 /// What recorders call things that nothing names, before a number or the place that allocated them: no object of a type
 /// is called so.
 pub const NAMELESS: [&str; 7] =
@@ -165,12 +171,17 @@ impl Names {
         self.objects.get(&Self::handle_name(kind, self.name(kind, index))?)
     }
 
-    /// Whether `object` is no memory but stands for the life of something else: a [`Names::handle`] or a file descriptor.
+    /// Whether `object` is no memory but stands for the life of something else: a [`Names::handle`], a file descriptor, a
+    /// library and so on.
     #[must_use]
     pub fn is_handle(&self, object: ObjectId) -> bool {
         let name = self.objects.name(object);
-        let is_called = |word: &str| name.strip_prefix(word).is_some_and(|it| it.starts_with('('));
-        is_descriptor(name) || HANDLES.iter().any(|(_, word)| is_called(word))
+        // The frame of a function may be called `lock()`.
+        let is_called = |word: &str| {
+            let rest = name.strip_prefix(word).and_then(|rest| rest.strip_prefix('('));
+            rest.is_some_and(|rest| !rest.starts_with(')'))
+        };
+        counted_life(name).is_some() || HANDLES.iter().any(|(_, word)| is_called(word))
     }
 
     /// Whether `object` is the frame of a function, as a recorder calls it: `main()`, `main()#2`, or `frame#1` where the
@@ -183,6 +194,12 @@ impl Names {
             _ => name,
         };
         name.starts_with("frame#") || unnumbered.ends_with("()")
+    }
+
+    /// Whether `object` is the stack of a thread with its thread-local storage, as a recorder calls it: `stack(T1)`.
+    #[must_use]
+    pub fn is_stack(&self, object: ObjectId) -> bool {
+        self.objects.name(object).starts_with("stack(")
     }
 
     /// The lock that is found taken by who reads `var`, if it stands for that; see [`TAKEN_BY`].
@@ -298,9 +315,13 @@ fn is_source_text(line: &str) -> bool {
         .is_some_and(|hash| !hash.is_empty() && hash.bytes().all(|byte| byte.is_ascii_hexdigit()))
 }
 
-/// Whether what is called `name` stands for the life of a file descriptor.
-fn is_descriptor(name: &str) -> bool {
-    name.strip_prefix(DESCRIPTOR).is_some_and(|rest| rest.starts_with('(') && rest.contains(")#"))
+/// What has the life that is called `name`, if such lives are counted: its word, and its own name. That of `library(a.so)#1` is
+/// `a.so`.
+#[must_use]
+pub fn counted_life(name: &str) -> Option<(&'static str, &str)> {
+    let (word, rest) = name.split_once('(')?;
+    let (own, _) = rest.rsplit_once(")#").filter(|(own, _)| !own.is_empty())?;
+    COUNTED.into_iter().find(|&counted| counted == word).map(|word| (word, own))
 }
 
 /// An operation that displays as text formats spell it.
@@ -346,6 +367,19 @@ mod tests {
         ]
         .map(|op| names.spell(op).to_string());
         assert_eq!(spelled, ["w(x)", "ar.acquire(x)", "arw(x)", "fence(seqcst)", "branch"]);
+    }
+
+    #[test]
+    fn frames_of_functions_are_no_handles() {
+        let mut names = Names::default();
+        let is_handle = ["descriptor(3)#1", "library(a.so)#2", "lock(m)", "timer(1)#1"]
+            .map(|name| (names.objects.intern(name), true));
+        let is_memory = ["lock()", "timer()#2", "stack(T1)", "library#1", "main()"]
+            .map(|name| (names.objects.intern(name), false));
+        for (object, expected) in is_handle.into_iter().chain(is_memory) {
+            assert_eq!(names.is_handle(object), expected, "{}", names.objects.name(object));
+        }
+        assert_eq!(counted_life("library(a.so)#2"), Some((LIBRARY, "a.so")));
     }
 
     #[test]

@@ -135,10 +135,10 @@ kinds! {
         letter: 'C',
         rule: "UseAfterClose",
         weaknesses: &[672, 910, 362],
-        summary: "A thread can use a lock or a file descriptor after another has destroyed or closed it.",
-        description: "A thread can destroy a lock, a condition, a barrier or a semaphore, or close a file \
-                      descriptor, before another thread uses it for the last time. In most recorded runs the use \
-                      came first. A schedule in which it does not is attached as a code flow.",
+        summary: "A thread can use a lock, a file or a library after another has destroyed, closed or unloaded it.",
+        description: "A thread can destroy a lock, a condition, a barrier or a semaphore, join a thread, close a file \
+                      descriptor or a stream, delete a timer or unload a library, before another thread uses it for \
+                      the last time. In most recorded runs the use came first. A schedule in which it does not is attached as a code flow.",
         why: &[
             "One thread ends what the other still uses, and nothing makes it wait. What a destroyed lock does is \
              not defined. The number of a closed descriptor can be given to another file at once: the use then \
@@ -156,7 +156,7 @@ kinds! {
         weaknesses: &[667, 764, 765, 772, 832, 415, 910, 479],
         summary: "The recorded run misused a lock, a thread, memory or a file.",
         description: "A mutex was released or waited with that its thread did not hold, or destroyed while \
-                      it was held; a thread was neither joined nor detached; or memory was freed twice, a destroyed \
+                      it was held; a thread was neither joined nor detached, or used after that; or memory was freed twice, a destroyed \
                       lock asked for, a closed file descriptor used, or a function called in a signal handler that is \
                       not safe there. Nothing is predicted: it \
                       happened, at the events that are named.",

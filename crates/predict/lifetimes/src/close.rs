@@ -1,5 +1,5 @@
-//! Predictable use of a closed handle: which operations on locks, conditions, barriers, semaphores, threads and file
-//! descriptors can come after these were destroyed, joined or closed?
+//! Predictable use of a closed handle: which operations on locks, conditions, barriers, semaphores, threads, file
+//! descriptors, streams, timers and libraries can come after these were destroyed, joined, closed or unloaded?
 //!
 //! A correct reordering in which a thread ends the life of a handle and another thread then uses it. A
 //! thread that was woken from a condition, or let go by a barrier, no longer uses it: POSIX allows to
@@ -13,7 +13,7 @@
 use reweave_analysis::{
     Analysis, Coverage, Finding, Gathered, Guarantee, Info, Kind, Layer, Settings, Sink, Subject,
 };
-use reweave_trace::{DESCRIPTOR, ObjectOp, Op, Trace};
+use reweave_trace::{DESCRIPTOR, LIBRARY, ObjectOp, Op, Trace, counted_life};
 
 use crate::ends::{self, Lives, Use};
 
@@ -36,7 +36,7 @@ const INFO: Info = Info {
     guarantee: Guarantee::Witnessed,
     needs: Layer::Events,
     is_default: true,
-    summary: "locks, threads and file descriptors that can be used after they were destroyed, joined or closed",
+    summary: "locks, threads, files and libraries that can be used after they were destroyed, joined or closed",
     paper: "our own, after Smaragdakis et al., POPL 2012, Definition 4",
 };
 
@@ -54,28 +54,25 @@ fn message(trace: &Trace, Use { end, event, .. }: Use) -> String {
     let names = trace.names();
     let thread = |event| names.threads.name(trace.event(event).thread);
     let place = |event| names.location(trace.event(event).site);
-    // `lock(m)`, or `descriptor(3)#1` of which the last part counts lives.
     let name = match trace.event(end).op {
         Op::Object(ObjectOp::Free, object) => names.objects.name(object),
         _ => "",
     };
-    let (what, deed) = match name.strip_prefix(DESCRIPTOR).and_then(|rest| rest.rsplit_once('#')) {
-        Some((number, _)) => (format!("file descriptor {}", inner(number)), "closed"),
-        None => {
-            let word = name.split('(').next().unwrap_or_default();
-            match word {
-                "thread" if thread(end) == inner(name) => {
-                    let user = thread(event);
-                    let ended = inner(name);
-                    return format!(
-                        "{user} can use the handle of {ended} at {} after {ended}, which is detached, has ended",
-                        place(event)
-                    );
-                }
-                "thread" => (format!("the handle of {}", inner(name)), "joined"),
-                _ => (format!("{word} `{}`", inner(name)), "destroyed"),
-            }
+    let (word, own) = counted_life(name).unwrap_or_else(|| word_and_name(name));
+    let (what, deed) = match word {
+        DESCRIPTOR => (format!("file descriptor {own}"), "closed"),
+        LIBRARY => (format!("library {own}"), "unloaded"),
+        "stream" => ("a stream".to_owned(), "closed"),
+        "timer" => ("a timer".to_owned(), "deleted"),
+        "thread" if thread(end) == own => {
+            return format!(
+                "{} can use the handle of {own} at {} after {own}, which is detached, has ended",
+                thread(event),
+                place(event)
+            );
         }
+        "thread" => (format!("the handle of {own}"), "joined"),
+        _ => (format!("{word} `{own}`"), "destroyed"),
     };
     format!(
         "{} can use {what} at {} after {} has {deed} it at {}",
@@ -86,8 +83,8 @@ fn message(trace: &Trace, Use { end, event, .. }: Use) -> String {
     )
 }
 
-/// What stands between the first and the last bracket.
-fn inner(name: &str) -> &str {
-    let inner = name.split_once('(').and_then(|(_, rest)| rest.rsplit_once(')'));
-    inner.map_or(name, |(inner, _)| inner)
+/// The parts of `lock(m)`: its word, and what stands in brackets.
+fn word_and_name(name: &str) -> (&str, &str) {
+    let (word, rest) = name.split_once('(').unwrap_or((name, name));
+    (word, rest.strip_suffix(')').unwrap_or(rest))
 }

@@ -55,14 +55,23 @@ fn message(trace: &Trace, Use { end, event, .. }: Use) -> String {
     let names = trace.names();
     let thread = |event| names.threads.name(trace.event(event).thread);
     let [freed, accessed] = [end, event].map(|event| spelled(trace, event));
-    if let Op::Object(_, object) = trace.event(end).op
-        && names.is_frame(object)
-    {
-        let place = located(names.location(trace.event(end).site));
-        let (user, owner) = (thread(event), thread(end));
-        return format!(
-            "{accessed} in {user} is on the stack of {owner}, and can come after the function called{place} has returned"
-        );
+    let (user, owner) = (thread(event), thread(end));
+    if let Op::Object(_, object) = trace.event(end).op {
+        if names.is_stack(object) {
+            return format!(
+                "{accessed} in {user} is on the stack of {owner} or in its thread-local storage, and can come after {owner} has ended"
+            );
+        }
+        if names.is_frame(object) {
+            let place = names.location(trace.event(end).site);
+            let function = match place {
+                "" => format!("that {owner} began with"),
+                _ => format!("called{}", located(place)),
+            };
+            return format!(
+                "{accessed} in {user} is on the stack of {owner}, and can come after the function {function} has returned"
+            );
+        }
     }
-    format!("{accessed} in {} can come after {freed} in {}", thread(event), thread(end))
+    format!("{accessed} in {user} can come after {freed} in {owner}")
 }

@@ -21,6 +21,7 @@
 //! | fork that failed | nothing |
 //! | allocation, release | `alloc`, `free` if a cell of the block is shared (`lives`) |
 //! | lock, condition and so on destroyed | `free` of what stands for its life |
+//! | library, timer or stream used, ended | `ar`, `free` of what stands for its life (`handles`) |
 //! | send, receive | `arw.rel` of what was sent; `ar.acq` of it, `arw` of what was taken |
 //! | number of a descriptor given, closed | `acq`, `rel`, or as receive and send (`descriptors`) |
 //! | the same, and used, by several threads | `alloc`, `free`, `ar` of what stands for its life |
@@ -36,6 +37,7 @@ mod attempts;
 mod descriptors;
 mod ending;
 mod events;
+mod handles;
 mod lives;
 mod misuses;
 mod names;
@@ -58,7 +60,7 @@ use std::time::Duration;
 
 use reweave_base::{FxHashMap, FxHashSet, Id};
 use reweave_runtime::shared::Mode;
-use reweave_runtime::wire::{Event, Kind, flag};
+use reweave_runtime::wire::{Event, HandleStep, Kind, flag};
 use reweave_trace::{
     ASSUMED, ASSUMED_UNSEEN, AccessOp, Code, CodeId, ConditionOp, EventId, LockOp, Marker,
     MemoryOrder, Module, ModuleId, ObjectId, Op, Origin, RunStart, SiteId, ThreadId,
@@ -75,6 +77,7 @@ use crate::watchdog::Process;
 use attempts::Attempts;
 use descriptors::OpenDescriptors;
 use events::{Memory, Objects, Waiting};
+use handles::OpenHandles;
 use misuses::Misuses;
 use names::{Birth, Content, Context, Contexts, Stack, legal_site, thread_name};
 use rules::{Impossible, Rules};
@@ -259,6 +262,7 @@ struct Pass<'a> {
     waits: Process,
     misuses: Misuses,
     descriptors: OpenDescriptors,
+    handles: OpenHandles,
     /// What stands for locks and the like that were destroyed.
     ended_handles: FxHashSet<ObjectId>,
     /// Who did something last.
@@ -306,6 +310,7 @@ fn run<S: Stream>(
         waits: Process::recognized(),
         misuses: Misuses::default(),
         descriptors: OpenDescriptors::default(),
+        handles: OpenHandles::default(),
         ended_handles: FxHashSet::default(),
         last_thread: None,
         is_fresh: true,
@@ -407,26 +412,10 @@ impl Pass<'_> {
             return Ok(());
         }
         let thread = self.thread(number);
-        let state = &mut self.threads[thread];
-        match event.kind {
-            Kind::Enter => {
-                state.stack.enter(event.address, event.code);
-                return Ok(());
-            }
-            Kind::Leave => {
-                state.stack.leave();
-                return Ok(());
-            }
-            // No plan counts these.
-            Kind::Argument => {
-                self.misuses.allocated_unseen(&event);
-                return Ok(());
-            }
-            Kind::Block | Kind::Unblock => return Ok(()),
-            Kind::Interrupted if event.extra.is_none() => return Ok(()),
-            Kind::Detach => return self.detach(&event),
-            _ => {}
+        if self.step_uncounted((thread, number), &event)? {
+            return Ok(());
         }
+        let state = &mut self.threads[thread];
         let logged = state.logged.entry(event.code).or_default();
         let occurrence = match Count::new(&event) {
             Count::One => {
@@ -453,12 +442,34 @@ impl Pass<'_> {
         if !self.attempts.has_no_early() {
             self.come_after_early_attempt(&mut current)?;
         }
+        self.use_library(&mut current)?;
         match meaning {
             Meaning::Acquire { waits } => self.acquire_word(&mut current, waits),
             Meaning::Release => self.release_lock(&mut current),
             Meaning::Attempt => self.find_taken(&mut current),
             Meaning::Other | Meaning::Inner => self.convert(&mut current, ahead),
         }
+    }
+
+    /// Events that no plan counts. Says whether `event` is one, and is done with.
+    fn step_uncounted(
+        &mut self,
+        (thread, number): (usize, u32),
+        event: &Event,
+    ) -> io::Result<bool> {
+        match (event.kind, event.handle_step()) {
+            (Kind::Enter, _) => self.threads[thread].stack.enter(event.address, event.code),
+            (Kind::Leave, _) => self.threads[thread].stack.leave(),
+            (Kind::Argument, _) => self.misuses.allocated_unseen(event),
+            (Kind::Block | Kind::Unblock, _) => {}
+            (Kind::Interrupted, _) if event.extra.is_none() => {}
+            (Kind::Detach, _) => self.detach(number, event)?,
+            (_, Some(step @ (HandleStep::Made | HandleStep::Gone))) => {
+                self.load_library(event, step);
+            }
+            _ => return Ok(false),
+        }
+        Ok(true)
     }
 
     /// What is to be known of `event` while it is converted.
@@ -619,6 +630,8 @@ impl Pass<'_> {
         let mut calls = self.contexts.calls(context);
         calls.splice(..0, near);
         let text = match (code, &calls[..]) {
+            // What a thread begins with is called by the recorder.
+            (0, [call, ..]) if self.is_of_runtime(*call) => String::new(),
             // What the program did not log itself stands where its function was called.
             (0, [call, stack @ ..]) => self.symbols.site(*call, stack),
             (0, []) => String::new(),
@@ -627,6 +640,10 @@ impl Pass<'_> {
         let site = self.sink.names().sites.intern(&legal_site(&text));
         self.sites.insert((context, code, near), site);
         site
+    }
+
+    fn is_of_runtime(&mut self, code: u64) -> bool {
+        self.symbols.functions(code).iter().any(|name| name.starts_with("reweave_rt::"))
     }
 
     fn origin(&mut self, code: u64, occurrence: u32) -> Option<Origin> {

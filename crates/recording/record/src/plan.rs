@@ -108,11 +108,14 @@ fn use_of_freed(trace: &Trace, chain: &[EventId]) -> Option<&'static str> {
     let &[end, _] = chain else { return None };
     let names = trace.names();
     match trace.event(end).op {
-        Op::Object(ObjectOp::Free, object) if !names.is_handle(object) => {
+        // It does not watch the stacks of threads that have ended.
+        Op::Object(ObjectOp::Free, object)
+            if !names.is_handle(object) && !names.is_stack(object) =>
+        {
             Some(if names.is_frame(object) {
                 "stack-use-after-return"
             } else {
-                "heap-use-after-free"
+                "heap-use-after-free where it is heap memory"
             })
         }
         _ => None,

@@ -8,7 +8,7 @@ use convert_support::{Logged, about, access, converted, converted_with, extra, g
 use expect_test::{Expect, expect};
 use reweave_format::{Format, write_to};
 use reweave_record::convert::Kept;
-use reweave_runtime::wire::{Event, Kind, flag};
+use reweave_runtime::wire::{Event, Kind, channel, flag, handle};
 use reweave_trace::EventId;
 
 /// The trace as text, then what the summary has to say.
@@ -422,6 +422,133 @@ fn a_fork_that_failed_never_was() {
             main|fork(T1)|a.c:3
         "#]],
     );
+}
+
+/// What happens to the handle of the kind `what` at `address`.
+fn handled(what: u64, address: u64, flags: u16) -> Event {
+    flagged(extra(about(Kind::LockDestroy, address), what), flags)
+}
+
+/// A library of 4096 bytes is loaded at `start`; with both flags it is gone.
+fn library(start: u64, flags: u16) -> Event {
+    Event { value: Some(4096), ..handled(handle::LIBRARY, start, flags) }
+}
+
+#[test]
+fn a_library_ends_with_the_last_close_which_comes_after_the_others() {
+    let close = handled(handle::LIBRARY, 0x9008, flag::OUT);
+    let life = [
+        (0, library(0x9000, 0)),
+        (0, access(Kind::Write, 0x9010, None)),
+        (1, access(Kind::Write, 0x9010, None)),
+        // Once for all accesses at one place.
+        (1, access(Kind::Write, 0x9018, None)),
+        (1, close),
+        (0, handled(handle::LIBRARY, 0x9008, flag::SHARED)),
+        (0, close),
+        (0, library(0x9000, flag::OUT | flag::SHARED)),
+        (0, access(Kind::Write, 0x9010, None)),
+    ];
+    check(
+        &[&life[..], &life].concat(),
+        expect![[r#"
+        main|ar.relaxed(library(a)#1)|a.c:7
+        main|w(memory#1)|a.c:7
+        T1|ar.relaxed(library(a)#1)|a.c:7
+        T1|w(memory#1)|a.c:7
+        T1|arw.relaxed(open_libraries)|a.c:3
+        main|ar.relaxed(library(a)#1)|a.c:3
+        main|arw.relaxed(open_libraries)|a.c:3
+        main|free(library(a)#1)|a.c:3
+        main|w(memory#1)|a.c:7
+        main|ar.relaxed(library(a)#2)|a.c:7
+        main|w(memory#1)|a.c:7
+        T1|ar.relaxed(library(a)#2)|a.c:7
+        T1|w(memory#1)|a.c:7
+        T1|arw.relaxed(open_libraries)|a.c:3
+        main|ar.relaxed(library(a)#2)|a.c:3
+        main|arw.relaxed(open_libraries)|a.c:3
+        main|free(library(a)#2)|a.c:3
+        main|w(memory#1)|a.c:7
+        not forked: [1]
+    "#]],
+    );
+}
+
+#[test]
+fn a_library_that_one_thread_uses_has_no_end() {
+    let life = [
+        (0, library(0x9000, 0)),
+        (0, access(Kind::Write, 0x9010, None)),
+        (0, handled(handle::LIBRARY, 0x9008, flag::OUT)),
+        (0, library(0x9000, flag::OUT | flag::SHARED)),
+        // What comes there later is no longer the library.
+        (1, access(Kind::Write, 0x9010, None)),
+    ];
+    check(
+        &life,
+        expect![[r#"
+        main|w(memory#1)|a.c:7
+        T1|w(memory#1)|a.c:7
+        not forked: [1]
+    "#]],
+    );
+}
+
+#[test]
+fn timers_and_streams_are_counted() {
+    let timer = |flags| handled(handle::TIMER, 0, flags);
+    let stream = |flags| handled(handle::STREAM, 0x8000, flags);
+    check(
+        &[
+            (0, timer(flag::SHARED)),
+            (1, timer(flag::OUT)),
+            (1, timer(flag::SHARED)),
+            (0, timer(flag::OUT)),
+            // Where it is not seen why it ends, and of what one thread alone uses, nothing is said.
+            (1, stream(flag::SHARED)),
+            (0, stream(flag::OUT | flag::ASSUMED)),
+            (0, stream(flag::SHARED)),
+            (0, stream(flag::OUT)),
+            (1, stream(flag::SHARED)),
+            (0, stream(flag::OUT)),
+        ],
+        expect![[r#"
+            main|ar.relaxed(timer(1)#1)|a.c:3
+            T1|free(timer(1)#1)|a.c:3
+            T1|ar.relaxed(timer(1)#2)|a.c:3
+            main|free(timer(1)#2)|a.c:3
+            T1|ar.relaxed(stream(2)#3)|a.c:3
+            main|free(stream(2)#3)|a.c:3
+            not forked: [1]
+        "#]],
+    );
+}
+
+#[test]
+fn the_handle_of_a_joined_thread_is_used_in_vain() {
+    let address = channel::address(channel::id(channel::THREADS, 1));
+    let misuse = |flags| flagged(about(Kind::Receive, address), flags | flag::MISUSE);
+    let (trace, _) = converted(&[
+        (0, about(Kind::Fork, 1)),
+        (1, about(Kind::Begin, 1)),
+        // Nobody has joined it yet, so the runtime may have been wrong.
+        (0, misuse(0)),
+        (0, misuse(flag::ASKED)),
+        (0, about(Kind::Join, 1)),
+        (0, misuse(0)),
+        (0, misuse(flag::OUT)),
+    ]);
+    let misuses = &trace.run_end().unwrap().misuses;
+    let texts: Vec<&str> = misuses.iter().map(|misuse| &misuse.text[..]).collect();
+    expect![[r#"
+        [
+            "joins T1, which another thread joins",
+            "uses the handle of T1, which main has joined",
+            "detaches T1, which main has joined",
+        ]
+    "#]]
+    .assert_debug_eq(&texts);
 }
 
 #[test]

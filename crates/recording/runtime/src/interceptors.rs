@@ -317,8 +317,30 @@ pub(crate) use enter_or;
 #[cfg(not(reweave_static))]
 #[cfg_attr(reweave_export, link(name = "c"))]
 unsafe extern "C" {
-    fn dlsym(handle: usize, name: *const u8) -> usize;
     fn dlvsym(handle: usize, name: *const u8, version: *const u8) -> usize;
+}
+
+/// Where the C library's `dlsym` is, in front of which stands ours.
+#[cfg(not(reweave_static))]
+unsafe fn real_dlsym() -> usize {
+    static REAL: AtomicUsize = AtomicUsize::new(0);
+    const NEXT: usize = usize::MAX;
+    let mut address = REAL.load(Ordering::Relaxed);
+    for version in [c"GLIBC_2.34", c"GLIBC_2.2.5"] {
+        if address == 0 {
+            address = dlvsym(NEXT, c"dlsym".as_ptr().cast(), version.as_ptr().cast());
+        }
+    }
+    REAL.store(address, Ordering::Relaxed);
+    address
+}
+
+/// Where `name` is in what `opened` leads to; 0 if it is not there.
+#[cfg(not(reweave_static))]
+unsafe fn dlsym(opened: usize, name: *const u8) -> usize {
+    let look_up: unsafe extern "C" fn(usize, *const u8) -> usize =
+        core::mem::transmute(real_dlsym());
+    look_up(opened, name)
 }
 
 /// A function that is intercepted.

@@ -301,12 +301,20 @@ impl Entry {
         extra: Option<u64>,
         value: Option<u64>,
     ) {
+        let operands = Operands { extra, value, ..Operands::default() };
+        self.log_unplanned_with(kind, address, operands);
+    }
+
+    /// The same of an event that has operands.
+    pub unsafe fn log_unplanned_with(&self, kind: Kind, address: u64, operands: Operands) {
         memory::tell_hidden(self);
         let buffer = (*self.thread).buffer;
         let number = (*buffer).numbered.then(process::next_number);
         let stored = take_stored(self.thread);
+        let Operands { size, order, flags, extra, value } = operands;
         let event = Event::new(kind, address, self.code);
-        (*buffer).put_event(&Event { number, stored, extra, value, ..event });
+        let event = Event { size, order, flags, number, stored, extra, value, ..event };
+        (*buffer).put_event(&event);
     }
 
     /// Notes that the program is about to call what must not be called by a handler of a signal, if it does so:

@@ -433,9 +433,24 @@ pub unsafe fn mark(thread: *mut Thread, bits: u32) {
     let before = (*thread).life.fetch_or(bits, Ordering::AcqRel);
     let over = life::ENDED | life::RELEASED;
     if before & over != over && (before | bits) & over == over {
-        (*thread).handle.store(0, Ordering::Relaxed);
+        let handle = (*thread).handle.swap(0, Ordering::Relaxed);
+        let number = (*thread).number;
+        let [gone, whose] = &GONE[number as usize % GONE.len()];
+        gone.store(handle, Ordering::Relaxed);
+        whose.store(number.into(), Ordering::Relaxed);
         (*thread).life.store(0, Ordering::Release);
     }
+}
+
+/// Handles of threads that nobody may use any more, with the numbers of the threads: the last ones.
+static GONE: [[AtomicU64; 2]; 64] = [const { [const { AtomicU64::new(0) }; 2] }; 64];
+
+/// The number of the thread that had `handle` last, if that is gone.
+pub fn gone_with(handle: u64) -> Option<u32> {
+    let is_mine =
+        |[gone, _]: &&[AtomicU64; 2]| handle != 0 && gone.load(Ordering::Relaxed) == handle;
+    let mine = GONE.iter().filter(is_mine);
+    mine.map(|[_, number]| number.load(Ordering::Relaxed) as u32).max()
 }
 
 /// Forgets all threads, in a child process that has only the one that forked.

@@ -168,7 +168,8 @@ pub mod channel {
     /// sends to it, and whoever is given it receives; so does whoever uses it, with the flag `SHARED`.
     pub const DESCRIPTORS: u32 = 14;
 
-    /// The handle of the thread of this number, which is used. With the flag `OUT` the thread is detached.
+    /// The handle of the thread of this number, which is used. With the flag `OUT` the thread is detached, with `ASKED` it
+    /// is joined; with `MISUSE` it was joined or detached before, for all that the runtime knows.
     pub const THREADS: u32 = 15;
 
     /// The channel `number` of `kind`.
@@ -254,6 +255,12 @@ pub mod handle {
     pub const BARRIER: u64 = 2;
     /// A semaphore.
     pub const SEMAPHORE: u64 = 3;
+    /// A library that was loaded while the program ran: any address in it is its own.
+    pub const LIBRARY: u64 = 4;
+    /// A timer, by its number.
+    pub const TIMER: u64 = 5;
+    /// A stream that leads to no descriptor.
+    pub const STREAM: u64 = 6;
 }
 
 macro_rules! kinds {
@@ -304,7 +311,9 @@ kinds! {
     /// A lock starts its life at `address`; flag `RECURSIVE`.
     LockInit,
     /// The lock at `address` ends its life, or what `extra` says, one of [`handle`]; flags `ASSUMED`, `MISUSE`. With
-    /// `TRY` and `MISUSE` it has none, and is asked for.
+    /// `TRY` and `MISUSE` it has none, and is asked for. From [`handle::LIBRARY`] on, flags say what happens to the handle: with none of them
+    /// it was made, with `SHARED` it is used, with `OUT` it is about to end. A library was made of `value` bytes, and
+    /// `OUT` says only that it may end: if it has, both flags say so afterwards. No plan counts that it was made or has ended.
     LockDestroy,
     /// Thread number `address` is about to be created.
     Fork,
@@ -464,6 +473,19 @@ impl Kind {
     }
 }
 
+/// What happens to a handle that is neither a lock nor a descriptor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HandleStep {
+    /// It was made.
+    Made,
+    /// It is used.
+    Used,
+    /// It is about to end; a library may.
+    Ends,
+    /// It has ended: a library of which that was not known before.
+    Gone,
+}
+
 /// One event as its thread logged it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Event {
@@ -539,6 +561,21 @@ impl Event {
         matches!(self.kind, Kind::Receive)
             && self.flags & flag::SHARED != 0
             && channel::descriptor(self.address).is_some()
+    }
+
+    /// What is said of a handle that is neither a lock nor a descriptor.
+    #[must_use]
+    pub const fn handle_step(&self) -> Option<HandleStep> {
+        match (self.kind, self.extra) {
+            (Kind::LockDestroy, Some(handle::LIBRARY..)) => {}
+            _ => return None,
+        }
+        Some(match (self.flags & flag::SHARED != 0, self.flags & flag::OUT != 0) {
+            (false, false) => HandleStep::Made,
+            (true, false) => HandleStep::Used,
+            (false, true) => HandleStep::Ends,
+            (true, true) => HandleStep::Gone,
+        })
     }
 
     /// Whether the handle of a thread is used: this orders nothing.

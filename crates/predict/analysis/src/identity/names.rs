@@ -1,6 +1,6 @@
 //! What things are called for as long as the program has them.
 
-use reweave_trace::{DESCRIPTOR, Frame, NAMELESS, Names, ObjectId, Place};
+use reweave_trace::{DESCRIPTOR, Frame, LIBRARY, NAMELESS, Names, ObjectId, Place, counted_life};
 
 use super::Reach;
 
@@ -44,8 +44,12 @@ impl<'t> Made<'t> {
     /// Recorders keep the names that are none of a type for what they stand for.
     pub(super) fn new(names: &'t Names, object: ObjectId) -> Self {
         let name = names.objects.name(object);
+        match counted_life(name) {
+            Some((LIBRARY, own)) => return Self::Handle(LIBRARY, own),
+            Some((word, _)) => return Self::Anonymous(word),
+            None => {}
+        }
         if names.is_handle(object) {
-            // Descriptors have a number behind theirs.
             let inner = name.strip_suffix(')').and_then(|name| name.split_once('('));
             return inner.map_or(Self::Anonymous(DESCRIPTOR), |(word, it)| Self::Handle(word, it));
         }

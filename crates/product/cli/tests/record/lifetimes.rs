@@ -100,6 +100,81 @@ fn handles_of_threads_that_can_be_used_after_their_end_are_found() {
     }
 }
 
+/// What ends, and what is called the use of it after that.
+const ENDED: [(&str, &str); 10] = [
+    ("own", "use-after-free"),
+    ("local", "use-after-free"),
+    ("pages", "use-after-free"),
+    ("folder", "use-after-close"),
+    ("timer", "use-after-close"),
+    ("timer_asked", "use-after-close"),
+    ("stream", "use-after-close"),
+    ("plugin_symbol", "use-after-close"),
+    ("plugin_code", "use-after-close"),
+    ("plugin_data", "use-after-close"),
+];
+
+#[test]
+fn what_ends_with_a_thread_or_by_a_call_is_found_where_others_can_use_it_later() {
+    for compiler in compilers("c") {
+        let folder = Workshop::with(&["ended.c", "plugin.c"]);
+        for level in ["-O0", "-O2"] {
+            folder.build("plugin.c", compiler, &["-shared", "-fPIC", level, "-o", "plugin.so"]);
+            // What is on the stack needs a frame pointer.
+            folder.build("ended.c", compiler, &[level, "-fno-omit-frame-pointer"]);
+            for (what, kind) in ENDED {
+                folder.record(&[], &["ended", what]).must_be_whole();
+                assert_eq!(folder.findings(), [kind], "{compiler} {level} {what}");
+                let safe: &[&str] = match what {
+                    "own" | "local" => &["wait"],
+                    _ => &["wait", "join", "flag", "count"],
+                };
+                for how in safe {
+                    folder.record(&[], &["ended", what, how]).must_be_whole();
+                    assert_eq!(
+                        folder.findings(),
+                        [] as [&str; 0],
+                        "{compiler} {level} {what} {how}"
+                    );
+                }
+            }
+            // Each opens the library by itself: then it is there for as long as one needs it.
+            for seed in ["1", "2", "3"] {
+                // Both may be in the loader at once, where one waits out of sight.
+                folder.record(&["--seed", seed], &["ended", "opened"]);
+                assert_eq!(folder.findings(), [] as [&str; 0], "{compiler} {level} {seed}");
+            }
+        }
+    }
+}
+
+#[test]
+fn what_is_said_of_what_ended_is_what_a_user_would_call_it() {
+    let Some(compiler) = compilers("c").first().copied() else { return };
+    let folder = Workshop::with(&["ended.c", "plugin.c"]);
+    folder.build("plugin.c", compiler, &["-shared", "-fPIC", "-o", "plugin.so"]);
+    folder.build("ended.c", compiler, &["-O0"]);
+    let said = [
+        ("own", "or in its thread-local storage, and can come after T1 has ended", "U1", true),
+        ("local", "can come after the function that T1 began with has returned", "U1", true),
+        ("timer", "T1 can use a timer at ended.c:48 after T2 has deleted it", "C1", true),
+        ("stream", "T1 can use a stream at ended.c:55 after T2 has closed it", "C1", true),
+        ("plugin_symbol", "T1 can use library plugin.so at ended.c:59 after T2", "C1", true),
+        ("plugin_code", "T1 can use library plugin.so at plugin.c:4 after T2", "C1", false),
+    ];
+    for (what, message, id, is_confirmed) in said {
+        folder.record(&[], &["ended", what]);
+        let report = folder.reweave(&["check", "run.rwt"]).stdout;
+        let report = String::from_utf8_lossy(&report);
+        assert!(report.contains(message), "{what}: {report}");
+        let said = folder.reweave(&["confirm", "run.rwt", id, "--", "./ended", what]).stdout;
+        let said = String::from_utf8_lossy(&said);
+        // A call of what is gone crashes before it says that it has come.
+        assert_eq!(said.contains("confirmed: 1 of 1"), is_confirmed, "{what}: {said}");
+        assert!(is_confirmed || said.contains("SIGSEGV"), "{what}: {said}");
+    }
+}
+
 #[test]
 fn a_condition_that_is_destroyed_while_a_thread_waits_stops_nobody() {
     let Some(folder) = Workshop::built("handles.c") else { return };

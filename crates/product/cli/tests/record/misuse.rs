@@ -3,7 +3,7 @@
 use super::harness::{Workshop, compilers};
 
 /// How they are misused, and what is said of it.
-const WAYS: [(&str, &str); 10] = [
+const WAYS: [(&str, &str); 16] = [
     ("free", "main releases mutex, which nobody holds at misuse.c:32"),
     ("other", "T1 releases mutex, which main holds at misuse.c:19"),
     ("destroy", "which main holds at misuse.c:52"),
@@ -17,6 +17,12 @@ const WAYS: [(&str, &str); 10] = [
         "handler",
         "main calls what is not async-signal-safe in a handler of a signal at misuse.c:119",
     ),
+    ("joined", "main joins T1, which T2 has joined at misuse.c:166"),
+    ("rejoined", "main joins T1, which main has joined at misuse.c:166"),
+    ("redetached", "main detaches T1, which is detached at misuse.c:182"),
+    ("joined_detached", "main joins T1, which is detached at misuse.c:166"),
+    ("detached_joined", "main detaches T1, which main has joined at misuse.c:182"),
+    ("signalled", "main uses the handle of T1, which main has joined at misuse.c:183"),
 ];
 
 #[test]
@@ -41,7 +47,8 @@ fn misuse_is_reported_where_it_happened() {
 }
 
 /// What looks like misuse and is none.
-const NONE: [&str; 6] = ["cached", "contended", "by_writing", "checked", "ended", "cookie"];
+const NONE: [&str; 7] =
+    ["cached", "contended", "by_writing", "checked", "ended", "cookie", "handles"];
 
 #[test]
 fn what_is_no_misuse_is_not_reported() {

@@ -53,6 +53,66 @@ fn threads_that_can_wait_for_ever_are_found_and_led_there() {
     }
 }
 
+/// The same in C++, and with locks that can be shared.
+const CXX_WAYS: [(&str, &str); 8] = [
+    ("three_locks", "deadlock"),
+    ("reader_and_mutex", "deadlock"),
+    ("shared_and_mutex", "deadlock"),
+    ("two_shared", "deadlock"),
+    ("missing_party", "stuck"),
+    ("join_of_locked", "deadlock"),
+    ("ended_with_lock", "stuck"),
+    ("missing_post", "stuck"),
+];
+
+/// Readers that ask to write wait for themselves in every run.
+const UPGRADES: [&str; 2] = ["upgrade", "upgrade_shared"];
+
+/// C++ programs that end while threads wait, by design, or whose threads always go on.
+const CXX_SOUND: [&str; 10] = [
+    "pool",
+    "consumers",
+    "reader_of_pipe",
+    "partner",
+    "keeper",
+    "stopped_pool",
+    "bounded_queue",
+    "limited",
+    "promise",
+    "once",
+];
+
+#[test]
+fn threads_of_cpp_programs_that_can_wait_for_ever_are_found() {
+    for compiler in compilers("cpp") {
+        let folder = Workshop::with(&["waiting.cpp"]);
+        for level in ["-O0", "-O2"] {
+            folder.build("waiting.cpp", compiler, &[level]);
+            for (how, kind) in CXX_WAYS {
+                let case = format!("{compiler} {level} {how}");
+                folder.record(&[], &["waiting", how, "safe"]).must_be_whole();
+                assert_eq!(folder.findings(), [] as [&str; 0], "{case}");
+                folder.record(&[], &["waiting", how]).must_be_whole();
+                assert_eq!(folder.findings(), [kind], "{case}");
+            }
+            for how in UPGRADES {
+                let case = format!("{compiler} {level} {how}");
+                folder.record(&[], &["waiting", how, "safe"]).must_be_whole();
+                assert_eq!(folder.findings(), [] as [&str; 0], "{case}");
+                folder.record(&["--stall-timeout", "1"], &["waiting", how]);
+                assert_eq!(folder.findings(), ["deadlock", "stuck"], "{case}");
+            }
+            for how in CXX_SOUND {
+                for seed in ["1", "2"] {
+                    folder.record(&["--seed", seed], &["waiting", how]);
+                    let case = format!("{compiler} {level} {how} {seed}");
+                    assert_eq!(folder.findings(), [] as [&str; 0], "{case}");
+                }
+            }
+        }
+    }
+}
+
 #[test]
 fn a_thread_that_was_notified_need_not_go_on() {
     let Some(folder) = Workshop::built("notified.c") else { return };

@@ -7,7 +7,7 @@ use reweave_trace::views::{CriticalSection, Mode};
 use reweave_trace::{AccessOp, EventId, Goal, MemoryOrder, Op, Trace};
 
 use super::argument::{Wait, listed, waits};
-use super::why::{ends_descriptor, is_of_frame};
+use super::why::{ended_handle, is_of_ended_thread, is_of_frame};
 use crate::Place;
 use crate::site::{Site, place};
 
@@ -20,6 +20,11 @@ pub fn paragraphs(trace: &Trace, finding: &Finding) -> Vec<String> {
         Kind::Race | Kind::UseAfterFree if let Detail::MemoryOrders(weak) = &finding.detail => {
             memory_orders(trace, weak)
         }
+        Kind::UseAfterFree if is_of_ended_thread(trace, finding) => vec![
+            "Let the thread wait until the other is done before it ends, or let both use memory that lives on: \
+             static, or from the heap."
+                .to_owned(),
+        ],
         Kind::UseAfterFree if is_of_frame(trace, finding) => vec![
             "Wait for the other thread before the function returns, or let it use memory that lives on: \
              static, or from the heap."
@@ -38,7 +43,12 @@ pub fn paragraphs(trace: &Trace, finding: &Finding) -> Vec<String> {
                 .to_owned(),
         ],
         Kind::Stuck => super::stuck::fix(trace, finding),
-        Kind::UseAfterClose if !ends_descriptor(trace, finding) => vec![
+        Kind::UseAfterClose if ended_handle(trace, finding) == "library" => vec![
+            "Unload the library when nobody can use it any more: join the threads that do before, or let each open it \
+             by itself."
+                .to_owned(),
+        ],
+        Kind::UseAfterClose if ended_handle(trace, finding) != "descriptor" => vec![
             "Let the last user destroy it: join the threads that use it before, or count the users."
                 .to_owned(),
         ],

@@ -66,6 +66,10 @@ pub fn why(trace: &Trace, finding: &Finding) -> Option<&'static str> {
             "Memory that was freed may hold anything by now: nothing, or what belongs to another part of the \
              program."
         }
+        MisuseKind::UseJoined => {
+            "The handle of a thread is gone once the thread was joined, and it belongs to nobody once it was \
+             detached. Another thread may have the same handle by then, or nobody: to use it is not defined."
+        }
     })
 }
 
@@ -108,6 +112,10 @@ pub fn fix(trace: &Trace, finding: &Finding) -> Option<&'static str> {
         }
         MisuseKind::UseFreed => {
             "The usual fix is to free the memory after its last use, by its last user."
+        }
+        MisuseKind::UseJoined => {
+            "The usual fix is one owner of the thread, which joins it or detaches it once, after the last use of \
+             its handle."
         }
     })
 }

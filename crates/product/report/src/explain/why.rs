@@ -72,7 +72,13 @@ fn race(trace: &Trace, finding: &Finding) -> Vec<String> {
 
 fn use_after_free(trace: &Trace, finding: &Finding) -> Vec<String> {
     let Detail::MemoryOrders(weak) = &finding.detail else {
-        return if is_of_frame(trace, finding) {
+        return if is_of_ended_thread(trace, finding) {
+            vec![
+                "The variable is on the stack of a thread or in its thread-local storage. Both are gone when the \
+                 thread has ended, and nothing makes it wait until the other thread is done with the variable."
+                    .to_owned(),
+            ]
+        } else if is_of_frame(trace, finding) {
             vec![
                 "The variable is on the stack of a function that returns, and nothing makes it wait until the \
                  other thread is done with the variable. An access after that reads or changes whatever the \
@@ -90,27 +96,47 @@ fn use_after_free(trace: &Trace, finding: &Finding) -> Vec<String> {
     )]
 }
 
-/// What happens when a lock is used that was destroyed, or a descriptor that was closed.
+/// What happens when a lock is used that was destroyed, a descriptor that was closed, and so on.
 fn use_after_close(trace: &Trace, finding: &Finding) -> &'static str {
-    if ends_descriptor(trace, finding) {
-        "One thread closes the file descriptor, and nothing makes it wait until the other is done with it. \
-         The number of a closed descriptor can be given to another file at once: the use then reads or \
-         writes there, or fails."
-    } else {
-        "One thread destroys what the other still uses, and nothing makes it wait. What a destroyed lock, \
-         condition, barrier or semaphore does is not defined: it may keep nobody out, or never let anybody in."
+    match ended_handle(trace, finding) {
+        "descriptor" => {
+            "One thread closes the file descriptor, and nothing makes it wait until the other is done with it. The \
+             number of a closed descriptor can be given to another file at once: the use then reads or writes \
+             there, or fails."
+        }
+        "library" => {
+            "One thread unloads the library, and nothing makes it wait until the other is done with it. Code and \
+             variables of the library are gone then: the use crashes, or finds what was loaded there next."
+        }
+        "thread" => {
+            "The handle of a thread is gone once the thread was joined, or has ended and is detached. Nothing makes \
+             that wait until the other thread is done with the handle, which may be that of another thread by then."
+        }
+        "timer" | "stream" => {
+            "One thread ends what the other still uses, and nothing makes it wait. Its memory may be something \
+             else's by then."
+        }
+        _ => {
+            "One thread destroys what the other still uses, and nothing makes it wait. What a destroyed lock, \
+             condition, barrier or semaphore does is not defined: it may keep nobody out, or never let anybody in."
+        }
     }
 }
 
-/// Whether what `finding` ends is a file descriptor.
-pub(super) fn ends_descriptor(trace: &Trace, finding: &Finding) -> bool {
-    let ends = |&event: &EventId| match trace.event(event).op {
+/// What `finding` ends: the word for it.
+pub(super) fn ended_handle<'t>(trace: &'t Trace, finding: &Finding) -> &'t str {
+    let word = |&event: &EventId| match trace.event(event).op {
         Op::Object(ObjectOp::Free, object) => {
-            trace.names().objects.name(object).starts_with("descriptor(")
+            trace.names().objects.name(object).split_once('(').map(|(word, _)| word)
         }
-        _ => false,
+        _ => None,
     };
-    finding.events.iter().any(ends)
+    finding.events.iter().find_map(word).unwrap_or_default()
+}
+
+/// Whether what is used after its end is a variable of a thread that ends.
+pub(super) fn is_of_ended_thread(trace: &Trace, finding: &Finding) -> bool {
+    finding.kind == Kind::UseAfterFree && ended_handle(trace, finding) == "stack"
 }
 
 /// Whether what is used after its end is a variable of a function that returns.

@@ -426,6 +426,7 @@ impl Pass<'_> {
             Kind::Lock => return self.acquire_lock(current),
             Kind::Unlock => return self.release_lock(current),
             Kind::LockBusy => return self.find_taken(current),
+            Kind::LockDestroy if event.handle_step().is_some() => return self.step_handle(current),
             Kind::LockDestroy => return self.destroy(current),
             Kind::LockInit | Kind::BarrierInit | Kind::SemaphoreInit => {
                 self.begin_or_end(&event);
@@ -440,9 +441,10 @@ impl Pass<'_> {
                 return Ok(());
             }
             Kind::Join => {
-                self.misuses.release(address as u32);
                 let child = self.thread_id(address as u32);
                 let is_emitted = self.emit(current, Op::Thread(ThreadOp::Join, child), None)?;
+                let event = self.threads[current.thread].last_event.filter(|_| is_emitted);
+                self.misuses.release(address as u32, true, (current.number, event));
                 return if is_emitted { self.end_joined(current, address as u32) } else { Ok(()) };
             }
             Kind::End => return self.end_detached(current),
@@ -586,7 +588,7 @@ impl Pass<'_> {
     }
 
     /// The file name of the library that has `code`.
-    fn library(&mut self, code: u64) -> String {
+    pub fn library(&mut self, code: u64) -> String {
         legal(self.symbols.library(code).as_deref().unwrap_or("library"))
     }
 

@@ -33,6 +33,8 @@ pub struct Misuses {
     freed_then_used: FxHashMap<u64, (u32, Option<EventId>)>,
     destroyed: FxHashMap<u64, (u32, Option<EventId>, LockId)>,
     cancelled: FxHashSet<u32>,
+    /// What was done to threads that are joined or detached: whether they were joined, by whom, and at which event.
+    released: FxHashMap<u32, (bool, u32, Option<EventId>)>,
 }
 
 impl Misuses {
@@ -54,9 +56,10 @@ impl Misuses {
         self.cancelled.contains(&number)
     }
 
-    /// The thread `number` was joined or detached.
-    pub fn release(&mut self, number: u32) {
+    /// The thread `number` was joined, or detached, by another at an event that may be known.
+    pub fn release(&mut self, number: u32, is_joined: bool, (by, event): (u32, Option<EventId>)) {
         self.forks.remove(&number);
+        self.released.insert(number, (is_joined, by, event));
     }
 
     /// Whether nobody has joined or detached the thread `number` yet.
@@ -106,7 +109,7 @@ impl Misuses {
 
 impl Pass<'_> {
     /// Nobody is to join a thread, or it is to end: then it might have done more. Or it is given a name.
-    pub fn detach(&mut self, event: &Event) -> io::Result<()> {
+    pub fn detach(&mut self, by: u32, event: &Event) -> io::Result<()> {
         let number = event.address as u32;
         if let Some(name) = event.given_name() {
             let place = self.thread(number);
@@ -116,7 +119,7 @@ impl Pass<'_> {
             // So that it is known even if it did nothing.
             self.last_event(number, 0, true)?;
         } else {
-            self.misuses.release(number);
+            self.misuses.release(number, false, (by, None));
         }
         Ok(())
     }
@@ -194,6 +197,33 @@ impl Pass<'_> {
         let by = self.sink.names().threads.name(by);
         let text = format!("uses descriptor {number}, which {by} has closed");
         self.add_misuse(current, MisuseKind::UseClosed, other, text)
+    }
+
+    /// A thread uses the handle of the thread `number`, which was joined or detached, or another is about to join.
+    pub fn misuse_of_joined(&mut self, current: &mut Current, number: u32) -> io::Result<()> {
+        let flags = current.event.flags;
+        let released = self.misuses.released.get(&number).copied();
+        let is_about_to = flags & (flag::ASKED | flag::OUT) != 0;
+        if released.is_none() && !is_about_to {
+            return Ok(());
+        }
+        let thread = self.thread_id(number);
+        let by = released.map(|(_, by, _)| self.thread_id(by));
+        let names = &self.sink.names().threads;
+        let name = names.name(thread);
+        let does = match (flags & flag::ASKED != 0, flags & flag::OUT != 0) {
+            (true, _) => format!("joins {name}"),
+            (_, true) => format!("detaches {name}"),
+            _ => format!("uses the handle of {name}"),
+        };
+        let (why, other) = match (released, by) {
+            (Some((true, _, event)), Some(by)) => {
+                (format!("which {} has joined", names.name(by)), event)
+            }
+            (Some((_, _, event)), _) => ("which is detached".to_owned(), event),
+            _ => ("which another thread joins".to_owned(), None),
+        };
+        self.add_misuse(current, MisuseKind::UseJoined, other, format!("{does}, {why}"))
     }
 
     /// A thread frees memory that was freed.

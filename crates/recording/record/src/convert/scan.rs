@@ -8,6 +8,7 @@ use reweave_runtime::wire::{Event, Kind, flag};
 
 use super::Kept;
 use super::descriptors::Descriptors;
+use super::handles::Handles;
 use super::names::{Stack, Symbols, legal};
 use super::spins::{self, Spins};
 use super::thread_handles::ThreadHandles;
@@ -58,6 +59,7 @@ pub struct FirstPass {
     pub word_locks: word_locks::Recognized,
     pub spins: spins::Rows,
     pub descriptors: Descriptors,
+    pub handles: Handles,
     pub thread_handles: ThreadHandles,
     pub unseen: Unseen,
     unseen_links: UnseenLinks,
@@ -233,6 +235,7 @@ impl FirstPass {
             first_pass.is_free |= event.number.is_some();
             first_pass.note_object(&event);
             first_pass.descriptors.step(thread, &event);
+            first_pass.handles.step(thread, &event, place);
             first_pass.thread_handles.step(thread, &event);
             // Functions of libraries read and write ranges for their callers.
             let is_own_code = matches!(event.kind, Kind::Read | Kind::Write)

@@ -27,7 +27,7 @@ pub struct ThreadHandles {
 impl ThreadHandles {
     pub fn step(&mut self, thread: u32, event: &Event) {
         match event.kind {
-            Kind::Receive => {
+            Kind::Receive if event.flags & flag::MISUSE == 0 => {
                 let used = channel::thread(event.address).filter(|&used| used != thread);
                 self.uses.extend(used.map(|used| (used, thread, is_to_detach(event))));
             }
@@ -67,6 +67,9 @@ impl Pass<'_> {
 
     /// The handle of thread `number` is used.
     pub fn use_thread(&mut self, current: &mut Current, number: u32) -> io::Result<()> {
+        if current.event.flags & flag::MISUSE != 0 {
+            return self.misuse_of_joined(current, number);
+        }
         let Some(name) = self.thread_handle(number) else { return Ok(()) };
         let var = self.sink.names().vars.intern(&name);
         let op = if is_to_detach(&current.event) {

@@ -22,11 +22,12 @@ use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering, compiler_fence};
 
 use super::io::log_receive;
 use super::ipc::{note_signal, signal_channel};
-use super::program::log_range;
-use super::{interceptors, keeping_errno, libraries};
+use super::objects::is_instrumented;
+use super::program::{log_range, note_handle};
+use super::{flags_of_end, interceptors, keeping_errno, libraries};
 use crate::log::{self, Entry};
 use crate::thread::{Deferred, Spin, Thread};
-use crate::wire::{Kind, channel};
+use crate::wire::{Kind, channel, flag, handle};
 use crate::{process, sys, thread};
 
 /// Signals have numbers from 1 to this.
@@ -531,6 +532,21 @@ interceptors! {
         for signal in (1..=SIGNALS_MAX as c_int).filter(|&signal| signals >> (signal - 1) & 1 == 1) {
             note_signal(&entry, signal);
         }
+        note_timer_use(&entry, timer);
+        entry.nonblocking(call)
+    }
+    fn timer_gettime(timer: usize, value: usize) -> c_int |entry, call| {
+        const TIMER_BYTES: usize = 32;
+        note_timer_use(&entry, timer);
+        log_range(&entry, Kind::WriteRange, value, TIMER_BYTES);
+        call()
+    }
+    fn timer_getoverrun(timer: usize) -> c_int |entry, call| {
+        note_timer_use(&entry, timer);
+        call()
+    }
+    fn timer_delete(timer: usize) -> c_int |entry, call| {
+        note_handle(&entry, handle::TIMER, timer as u64, flag::OUT | flags_of_end(&entry));
         entry.nonblocking(call)
     }
     // Failed assertions: what they say is for the recorder, too.
@@ -547,6 +563,13 @@ interceptors! {
     fn abort() -> () {
         process::note_failure(ABORT as u64, thread::caller(), &[]);
         real();
+    }
+}
+
+/// Code of the program is about to use `timer`.
+unsafe fn note_timer_use(entry: &Entry, timer: usize) {
+    if is_instrumented(entry.code) {
+        note_handle(entry, handle::TIMER, timer as u64, flag::SHARED);
     }
 }
 

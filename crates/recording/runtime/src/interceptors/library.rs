@@ -13,10 +13,10 @@
 
 use core::ffi::c_int;
 
-use super::interceptors;
 use super::memory::allocated;
 use super::program::log_range;
 use super::text::{compared, length, length_within};
+use super::{interceptors, io, streams};
 use crate::log::Entry;
 use crate::wire::Kind;
 
@@ -188,6 +188,13 @@ unsafe fn writes_addresses(entry: &Entry, first: usize) {
     }
 }
 
+/// What is in the folder at `folder` is looked at.
+unsafe fn uses_folder(entry: &Entry, folder: usize) {
+    if folder != 0 {
+        io::note_use(entry, streams::folder_file(folder));
+    }
+}
+
 /// The handle of a file at `handle` takes so many bytes.
 unsafe fn handle_bytes(handle: usize) -> usize {
     if handle == 0 { 0 } else { 8 + int(handle) }
@@ -306,7 +313,7 @@ accesses! {
     calls readlink(path, to, room) [text(path)] count size => writes(to, size);
     pure realpath(path, to) [text(path)] some made => makes_text(made, to);
     calls [unlink rmdir](path) [text(path)];
-    calls [readdir readdir64](folder) [] some found => writes_entry(found);
+    calls [readdir readdir64](folder) [uses_folder(folder)] some found => writes_entry(found);
 
     // The program's own functions are called for what these compare.
     calls qsort(first, number, size, compare) [reads(first, number * size)]
@@ -328,7 +335,7 @@ accesses! {
 /// the others are rarely called.
 #[cfg(not(reweave_static))]
 pub mod rare {
-    use crate::interceptors::{dlsym, libraries};
+    use crate::interceptors::{libraries, real_dlsym};
     use crate::wire::flag;
 
     use super::*;
@@ -409,7 +416,7 @@ pub mod rare {
         calls readlinkat(folder, path, to, room) [text(path)] count size => writes(to, size);
         pure canonicalize_file_name(path) [text(path)] some made => makes_text(made, 0);
         pure get_current_dir_name() [] some made => makes_text(made, 0);
-        calls [readdir_r readdir64_r](folder, to, result) []
+        calls [readdir_r readdir64_r](folder, to, result) [uses_folder(folder)]
             zero done => writes(result, POINTER), writes_entry(pointer(result));
         calls [scandir scandir64](path, list, keeps, compare) [text(path)]
             int_count number => writes(list, POINTER), writes(pointer(list), number as c_int as usize * POINTER);
@@ -573,23 +580,11 @@ pub mod rare {
 
     /// What uses the container at `place`, whose links the C library keeps, comes after all who did before.
     unsafe fn comes_after(entry: &Entry, place: usize) {
-        libraries::log_one(
-            entry,
-            Kind::Receive,
-            place as u64,
-            dlsym as *const () as u64,
-            flag::ASSUMED,
-        );
+        libraries::log_one(entry, Kind::Receive, place as u64, real_dlsym() as u64, flag::ASSUMED);
     }
 
     unsafe fn hands_over(entry: &Entry, place: usize) {
-        libraries::log_one(
-            entry,
-            Kind::Send,
-            place as u64,
-            dlsym as *const () as u64,
-            flag::ASSUMED,
-        );
+        libraries::log_one(entry, Kind::Send, place as u64, real_dlsym() as u64, flag::ASSUMED);
     }
 
     /// A text was written to `to`, if there was `room`.

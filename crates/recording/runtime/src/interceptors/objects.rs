@@ -55,6 +55,8 @@ pub struct Object {
     /// Whether its calls lead where they should.
     pub is_bound: AtomicBool,
     is_seen: AtomicBool,
+    /// Whether it was said that it is there.
+    is_announced: AtomicBool,
     /// Whether it is code within another object.
     is_within: AtomicBool,
     /// The place of the object that stands for its group.
@@ -98,6 +100,10 @@ impl Object {
         [0, 1].map(|at: usize| self.code[at].load(Ordering::Relaxed))
     }
 
+    pub fn start(&self) -> u64 {
+        self.start.load(Ordering::Relaxed)
+    }
+
     pub fn end(&self) -> u64 {
         self.end.load(Ordering::Relaxed)
     }
@@ -120,6 +126,21 @@ impl Object {
 
 static OBJECTS: [Object; OBJECTS_MAX] = [const { Object::new() }; OBJECTS_MAX];
 static COUNT: AtomicU32 = AtomicU32::new(0);
+
+/// Whether what the program started with is known.
+static HAS_STARTED: AtomicBool = AtomicBool::new(false);
+
+/// Calls `visit` with each instrumented library that was loaded since the last time, but for those that the program
+/// started with. Others may order threads out of sight before they are unloaded.
+pub fn each_new_library(mut visit: impl FnMut(&Object)) {
+    let had_started = HAS_STARTED.swap(true, Ordering::Relaxed);
+    for object in all().filter(|object| !object.is_within.load(Ordering::Relaxed)) {
+        let is_new = !object.is_announced.swap(true, Ordering::Relaxed) && had_started;
+        if is_new && object.is_instrumented.load(Ordering::Relaxed) {
+            visit(object);
+        }
+    }
+}
 
 /// Where the program itself is, if it is instrumented, up to code in it that is not: most code is
 /// there.
@@ -168,6 +189,14 @@ pub unsafe fn is_in_cxx_library(code: u64) -> bool {
         let name = file_name(object.path().to_bytes());
         [&b"libstdc++.so"[..], b"libc++.so"].iter().any(|start| name.starts_with(start))
     })
+}
+
+/// What was loaded between `start` and `end` is gone: what is loaded there next is another.
+pub fn forget_within(start: u64, end: u64) {
+    for object in all().filter(|object| (start..end).contains(&object.start())) {
+        object.sort.store(Sort::None as u32, Ordering::Relaxed);
+        object.end.store(0, Ordering::Relaxed);
+    }
 }
 
 /// Looks what is loaded now, and calls `bind` with each object that was not there before. Says
@@ -253,9 +282,13 @@ unsafe extern "C" fn note(loaded: *const LoadedObject, _: usize, _: *mut c_void)
         object.constant[at].store(constant[at], Ordering::Relaxed);
     }
     object.group.store(place as u32, Ordering::Relaxed);
-    for flag in
-        [&object.is_instrumented, &object.is_bound, &object.is_within, &object.can_synchronize]
-    {
+    for flag in [
+        &object.is_instrumented,
+        &object.is_bound,
+        &object.is_within,
+        &object.is_announced,
+        &object.can_synchronize,
+    ] {
         flag.store(false, Ordering::Relaxed);
     }
     object.is_seen.store(true, Ordering::Relaxed);
@@ -761,7 +794,8 @@ mod tests {
         let here = find(what_is_loaded_is_sorted as *const () as u64).expect("it is loaded");
         assert_eq!(here.sort(), Sort::Program);
         assert!(!is_foreign(here.code()[0]));
-        let function = super::super::dlsym as *const () as u64;
+        // SAFETY: it is only looked up.
+        let function = unsafe { super::super::real_dlsym() } as u64;
         assert_eq!(find(function).expect("it is loaded").sort(), Sort::System);
     }
 }

@@ -4,11 +4,15 @@ use core::ffi::{c_char, c_int, c_uint, c_void};
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering, compiler_fence};
 
 #[cfg(not(reweave_static))]
-use super::{enter_or, real_address};
+use super::{enter_or, flags_of_end, real_address};
 use super::{handlers, interceptors, libraries, note_caller, objects, undisturbed};
 use crate::hooks::atomic;
 use crate::log::{self, Entry, Operands};
+#[cfg(not(reweave_static))]
+use crate::sys;
 use crate::wire::Kind;
+#[cfg(not(reweave_static))]
+use crate::wire::{flag, handle};
 use crate::{process, replay, scheduler, thread};
 
 /// A program or library in memory, as the loader describes it.
@@ -91,8 +95,14 @@ pub unsafe fn look_for_objects(entry: &Entry) {
     }
 }
 
+/// How many threads close libraries. They hold the loader's lock, and may wait for the token.
+static CLOSING: AtomicU32 = AtomicU32::new(0);
+
 #[cold]
 unsafe fn look(entry: &Entry) {
+    if CLOSING.load(Ordering::Relaxed) > 0 {
+        return;
+    }
     LOOKS.fetch_sub(1, Ordering::Relaxed);
     note_new_objects(entry);
     if IS_UNBOUND.load(Ordering::Relaxed) {
@@ -106,6 +116,8 @@ static IS_UNBOUND: AtomicBool = AtomicBool::new(false);
 /// Sees to the calls between objects.
 unsafe fn bind(entry: &Entry) {
     let is_any_left = undisturbed(entry.thread, || libraries::bind_new_objects());
+    #[cfg(not(reweave_static))]
+    announce(entry);
     IS_UNBOUND.store(is_any_left, Ordering::Relaxed);
     if is_any_left {
         LOOKS.store(LOOKS_AFTER_OPEN, Ordering::Relaxed);
@@ -275,9 +287,14 @@ pub mod dynamic {
             let code = thread::caller();
             let entry = enter_or!(real(object)).flushed();
             let before = undisturbed(entry.thread, || Extents::now());
+            if let Some(inside) = library_of(object) {
+                note_handle(&entry, handle::LIBRARY, inside, flag::OUT | flags_of_end(&entry));
+            }
             // Destructors of the object run recorded.
             drop(entry);
+            CLOSING.fetch_add(1, Ordering::Relaxed);
             let result = real(object);
+            CLOSING.fetch_sub(1, Ordering::Relaxed);
             if let Some(before) = before {
                 before.end_what_is_gone(code);
             }
@@ -286,7 +303,48 @@ pub mod dynamic {
     }
 }
 
-/// `dlopen` finds libraries by who calls it, so it is not called but jumped to.
+/// Logs what is done to a handle of the kind `what`, as [`Kind::LockDestroy`] says.
+pub unsafe fn note_handle(entry: &Entry, what: u64, address: u64, flags: u16) {
+    let operands = Operands { flags, extra: Some(what), ..Operands::default() };
+    entry.log_with(Kind::LockDestroy, address, operands);
+}
+
+/// An address in the library to which `opened` leads, as `dlopen` gave it.
+#[cfg(not(reweave_static))]
+unsafe fn library_of(opened: usize) -> Option<u64> {
+    const DYNAMIC: usize = 2;
+    let is_link = opened.is_multiple_of(size_of::<u64>()) && sys::is_readable(opened as u64);
+    // Where its dynamic section is, behind where it was loaded and how it is called.
+    let inside = if is_link { *(opened as *const u64).add(DYNAMIC) } else { 0 };
+    let opened = opened as u64;
+    if objects::find(inside).is_none() {
+        let known = OPENED.iter().find(|[known, _]| known.load(Ordering::Relaxed) == opened);
+        return known.map(|[_, inside]| inside.load(Ordering::Relaxed));
+    }
+    let [known, place] = &OPENED[(opened >> 6) as usize % OPENED.len()];
+    known.store(opened, Ordering::Relaxed);
+    place.store(inside, Ordering::Relaxed);
+    Some(inside)
+}
+
+/// Handles of libraries, which may be closed by now, and addresses in these.
+#[cfg(not(reweave_static))]
+static OPENED: [[AtomicU64; 2]; 64] = [const { [const { AtomicU64::new(0) }; 2] }; 64];
+
+/// Logs which libraries were loaded since the last time, but for those that the program started with.
+#[cfg(not(reweave_static))]
+unsafe fn announce(entry: &Entry) {
+    objects::each_new_library(|object| {
+        let operands = Operands {
+            extra: Some(handle::LIBRARY),
+            value: Some(object.end() - object.start()),
+            ..Operands::default()
+        };
+        entry.log_unplanned_with(Kind::LockDestroy, object.start(), operands);
+    });
+}
+
+/// `dlopen` and `dlsym` find libraries by who calls them, so they are not called but jumped to.
 #[cfg(not(reweave_static))]
 #[unsafe(naked)]
 #[cfg_attr(reweave_export, unsafe(no_mangle))]
@@ -302,6 +360,39 @@ unsafe extern "C" fn dlopen(name: usize, flags: c_int) -> usize {
         "jmp rax",
         sym opening,
     )
+}
+
+#[cfg(not(reweave_static))]
+#[unsafe(naked)]
+#[cfg_attr(reweave_export, unsafe(export_name = "dlsym"))]
+unsafe extern "C" fn exported_dlsym(opened: usize, name: *const u8) -> usize {
+    core::arch::naked_asm!(
+        note_caller!(),
+        "push rdi",
+        "push rsi",
+        "sub rsp, 8",
+        "call {}",
+        "add rsp, 8",
+        "pop rsi",
+        "pop rdi",
+        "jmp rax",
+        sym looking_up,
+    )
+}
+
+/// The program is about to look something up in what `opened` leads to.
+#[cfg(not(reweave_static))]
+unsafe extern "C" fn looking_up(opened: usize) -> usize {
+    // In all libraries, or in those that come next.
+    let is_special = matches!(opened, 0 | usize::MAX);
+    if !is_special
+        && let Some(entry) = log::enter(thread::caller())
+        && objects::is_instrumented(entry.code)
+        && let Some(inside) = library_of(opened)
+    {
+        note_handle(&entry, handle::LIBRARY, inside, flag::SHARED);
+    }
+    super::real_dlsym()
 }
 
 #[cfg(not(reweave_static))]
@@ -326,7 +417,6 @@ pub use loaded::{extent, find_c_library, is_in_c_library};
 mod loaded {
     use super::super::without_signals;
     use super::*;
-    use crate::sys;
 
     // Which memory loaded objects take, so that it ends when they are unloaded: what is loaded there
     // next has other variables.
@@ -370,6 +460,13 @@ mod loaded {
                     log::forget_pending(thread);
                 }
                 for &(start, end) in gone() {
+                    objects::forget_within(start, end);
+                    let operands = Operands {
+                        flags: flag::OUT | flag::SHARED,
+                        extra: Some(handle::LIBRARY),
+                        ..Operands::default()
+                    };
+                    entry.log_unplanned_with(Kind::LockDestroy, start, operands);
                     entry.log_extra(Kind::Alloc, start, end - start);
                     entry.log(Kind::Free, start);
                 }

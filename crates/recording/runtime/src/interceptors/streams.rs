@@ -9,11 +9,12 @@ use core::ffi::{c_int, c_uint};
 use super::channels;
 use super::formats::{Scanned, prints};
 use super::io::{closing, leaving, note_open, note_receive, note_send, note_use};
-use super::program::log_range;
+use super::objects::is_instrumented;
+use super::program::{log_range, note_handle};
 use super::text::{length, variadic_interceptors};
-use super::{BUSY, acquire, acquired, interceptors, keeping_errno, note_caller};
+use super::{BUSY, acquire, acquired, flags_of_end, interceptors, keeping_errno, note_caller};
 use crate::log::Entry;
-use crate::wire::{Kind, flag};
+use crate::wire::{Kind, flag, handle};
 
 unsafe extern "C" {
     fn fileno(stream: usize) -> c_int;
@@ -29,6 +30,20 @@ pub unsafe fn file_of(stream: usize) -> c_int {
     keeping_errno(|| fileno(stream))
 }
 
+/// The descriptor of the folder at `folder`.
+pub unsafe fn folder_file(folder: usize) -> c_int {
+    keeping_errno(|| dirfd(folder))
+}
+
+/// Code of the program is about to use `stream`, which leads to `file`, or has a life of its own.
+unsafe fn note_stream_use(entry: &Entry, stream: usize, file: c_int) {
+    if file >= 0 {
+        note_use(entry, file);
+    } else if stream != 0 && is_instrumented(entry.code) {
+        note_handle(entry, handle::STREAM, stream as u64, flag::SHARED);
+    }
+}
+
 /// Makes a call that reads from `stream`; `length` says how many bytes at `address` it filled.
 unsafe fn reading<R: Copy>(
     entry: &Entry,
@@ -39,7 +54,7 @@ unsafe fn reading<R: Copy>(
     entry.note_unsafe_call();
     let file = file_of(stream);
     let channel = channels::of(file);
-    note_use(entry, file);
+    note_stream_use(entry, stream, file);
     let result = match channel {
         Some(_) => entry.blocking(call),
         None => within_lock(entry, stream, file, || entry.nonblocking(call)),
@@ -62,7 +77,7 @@ unsafe fn writing<R>(
     log_range(entry, Kind::ReadRange, address, length);
     let file = file_of(stream);
     let channel = channels::of(file);
-    note_use(entry, file);
+    note_stream_use(entry, stream, file);
     note_send(entry, channel);
     match channel {
         Some(_) => entry.blocking(call),
@@ -298,7 +313,11 @@ interceptors! {
         call();
     }
     fn fclose(stream: usize) -> c_int |entry, call| {
-        closing(&entry, file_of(stream), || writing(&entry, 0, 0, 0, call))
+        let file = file_of(stream);
+        if file < 0 && stream != 0 {
+            note_handle(&entry, handle::STREAM, stream as u64, flag::OUT | flags_of_end(&entry));
+        }
+        closing(&entry, file, || writing(&entry, 0, 0, 0, call))
     }
 
     // Files that are opened by name, some of which are pipes.

@@ -253,6 +253,9 @@ pub unsafe fn join<T>(
         joiner.log_flags(Kind::Join, u64::from((*child).number), flags);
         thread::mark(child, life::RELEASED);
     }
+    if is_refused(result) {
+        use_handle(entry, handle, flag::MISUSE | flag::ASKED);
+    }
     if result == 0 && !status.is_null() {
         log_range(entry, Kind::WriteRange, status as usize, size_of::<T>());
     }
@@ -263,12 +266,20 @@ pub unsafe fn join<T>(
     result
 }
 
+/// Whether a function refuses the handle of a thread: `EINVAL` or `ESRCH`.
+const fn is_refused(result: c_int) -> bool {
+    matches!(result, 22 | 3)
+}
+
 /// Code of the program is about to use the handle of another thread, which `flags` may say more of.
 pub unsafe fn use_handle(entry: &Entry, handle: u64, flags: u16) {
     if !libraries::checks_are_seen(entry.code) {
         return;
     }
-    let number = number_of(entry, handle);
+    let (number, flags) = match number_of(entry, handle) {
+        None => (thread::gone_with(handle), flags | flag::MISUSE),
+        known => (known, flags),
+    };
     if let Some(number) = number.filter(|&number| number != (*entry.thread).number) {
         let channel = channel::address(channel::id(channel::THREADS, number));
         entry.log_flags(Kind::Receive, channel, flag::TRY | flag::SHARED | flags);
@@ -371,8 +382,13 @@ interceptors! {
         join(&entry, thread, status, true, call)
     }
     fn [pthread_detach thrd_detach](thread: u64) -> c_int |entry, call| {
+        let is_known = find(thread).is_some();
         detached(&entry, thread);
-        call()
+        let result = call();
+        if !is_known && is_refused(result) {
+            use_handle(&entry, thread, flag::MISUSE | flag::OUT);
+        }
+        result
     }
     fn pthread_setname_np(thread: u64, name: usize) -> c_int |entry, call| {
         library::text(&entry, name);

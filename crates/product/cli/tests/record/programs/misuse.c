@@ -159,6 +159,35 @@ static void awaited(void) {
     pthread_sigmask(SIG_UNBLOCK, &signals, NULL);
 }
 
+// A thread that is joined or detached, and joined or detached again or used.
+static pthread_t worker;
+
+static void *join_worker(void *unused) {
+    pthread_join(worker, NULL);
+    return unused;
+}
+
+static void *works(void *unused) {
+    usleep(20000);
+    return use(unused);
+}
+
+static void release_twice(void (*first)(void), void (*second)(void)) {
+    pthread_create(&worker, NULL, works, NULL);
+    first();
+    if (!is_right) second();
+}
+
+static void join(void) { join_worker(NULL); }
+static void detach(void) { pthread_detach(worker); }
+static void signal_worker(void) { pthread_kill(worker, 0); }
+
+static void join_in_other(void) {
+    pthread_t thread;
+    pthread_create(&thread, NULL, join_worker, NULL);
+    pthread_join(thread, NULL);
+}
+
 int main(int count, char **words) {
     is_right = count > 2;
     if (!strcmp(words[1], "free")) release_free();
@@ -171,6 +200,12 @@ int main(int count, char **words) {
     if (!strcmp(words[1], "destroyed")) use_ended(destroy, lock_own);
     if (!strcmp(words[1], "closed")) use_ended(shut, write_file);
     if (!strcmp(words[1], "handler")) is_right ? awaited(), interrupted() : interrupted();
+    if (!strcmp(words[1], "joined")) release_twice(join_in_other, join);
+    if (!strcmp(words[1], "rejoined")) release_twice(join, join);
+    if (!strcmp(words[1], "redetached")) release_twice(detach, detach);
+    if (!strcmp(words[1], "joined_detached")) release_twice(detach, join);
+    if (!strcmp(words[1], "detached_joined")) release_twice(join, detach);
+    if (!strcmp(words[1], "signalled")) release_twice(join, signal_worker);
     puts("done");
     return 0;
 }

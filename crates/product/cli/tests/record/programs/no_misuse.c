@@ -144,12 +144,38 @@ static void cookie(void) {
     fclose(counter);
 }
 
+/* A handle of a thread that was joined is given to the next; one that is detached still runs; a join may not wait. */
+static void *works(void *unused) {
+    usleep(20000);
+    return unused;
+}
+
+static void handles(void) {
+    pthread_t thread, other;
+    for (int i = 0; i < 6; i++) {
+        pthread_create(&thread, NULL, works, NULL);
+        if (i % 2) pthread_kill(thread, 0);
+        if (i == 2) {
+            struct timespec until = {0, 0};
+            sum += pthread_tryjoin_np(thread, NULL) == EBUSY;
+            sum += pthread_timedjoin_np(thread, NULL, &until) == ETIMEDOUT;
+        }
+        pthread_join(thread, NULL);
+    }
+    pthread_create(&other, NULL, works, NULL);
+    pthread_detach(other);
+    pthread_create(&thread, NULL, works, NULL);
+    sum += pthread_join(pthread_self(), NULL);
+    pthread_join(thread, NULL);
+    usleep(20000);
+}
+
 int main(int count, char **words) {
     static const struct {
         const char *name;
         void (*run)(void);
     } all[] = {{"cached", cached}, {"contended", contended}, {"by_writing", by_writing}, {"checked", checked},
-               {"ended", ended}, {"cookie", cookie}};
+               {"ended", ended}, {"cookie", cookie}, {"handles", handles}};
     for (unsigned i = 0; count > 1 && i < sizeof all / sizeof *all; i++)
         if (!strcmp(words[1], all[i].name)) all[i].run();
     puts("done");
