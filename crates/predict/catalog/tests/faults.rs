@@ -7,8 +7,8 @@ use reweave_analysis::{
 };
 use reweave_catalog::{Examined, Quiet, list_once, run, select};
 use reweave_trace::{
-    AccessOp, EndKind, EventId, LockOp, Marker, Misuse, MisuseKind, ObjectOp, Op, RunEnd,
-    SemaphoreOp, Trace, TraceBuilder,
+    AccessOp, Code, EndKind, EventId, LockOp, Marker, Misuse, MisuseKind, Module, ObjectOp, Op,
+    Origin, RunEnd, SemaphoreOp, Trace, TraceBuilder,
 };
 
 /// What `only` finds in `trace`.
@@ -93,6 +93,108 @@ fn in_text_what_is_at_one_pair_of_locations_is_one_fault() {
     let outcome = found(&reweave_testkit::std(&text), "races.exact", &Settings::default());
     assert_eq!(outcome.coverage[0].counter(Counter::LocationPairs), Some(1));
     assert_eq!(outcome.findings[0].count(), 2);
+}
+
+/// The events in `text`, as those of a recorded program.
+fn recorded(text: &str) -> TraceBuilder {
+    let mut builder = reweave_testkit::std_builder(text);
+    let module = builder.origins().add_module(Module::default());
+    let code = builder.origins().add_code(Code { module, offset: 0 });
+    builder.origin(Origin { code, occurrence: 0 });
+    builder
+}
+
+/// How `thread` takes `outer` and then `inner`, by a helper.
+fn nested(thread: &str, [outer, inner]: [&str; 2]) -> String {
+    let ops = [("req", outer), ("acq", outer), ("req", inner), ("acq", inner), ("rel", inner)];
+    let line = |(at, (op, lock)): (usize, (&str, &str))| {
+        format!("{thread}|{op}({lock})|a.c:{}\n", 1 + at / 2)
+    };
+    let lines: String = ops.into_iter().enumerate().map(line).collect();
+    lines + &format!("{thread}|rel({outer})|a.c:4\n")
+}
+
+/// Of a helper that is handed one thing and then another, each is a fault, if names are known to say which is which.
+#[test]
+fn what_a_helper_is_handed_tells_faults_apart() {
+    let deadlock =
+        |[one, other]: [&str; 2]| nested("T1", [one, other]) + &nested("T2", [other, one]);
+    let seen = |var: &str| format!("T1|w({var})|a.c:1\nT2|r({var})|a.c:2\n");
+    let broken = |var: &str| {
+        format!(
+            "T1|begin(pay)|a.c:1\nT1|r({var})|a.c:2\nT1|w({var})|a.c:3\nT1|end(pay)|a.c:4\n\
+             T2|w({var})|a.c:5\n"
+        )
+    };
+    let observed = |var: &str| {
+        format!(
+            "T1|begin(pay)|a.c:1\nT1|r({var})|a.c:2\nT2|w({var})|a.c:5\nT1|w({var})|a.c:3\n\
+             T1|end(pay)|a.c:4\n"
+        )
+    };
+    let split = |lock: &str| {
+        let section = |thread: &str, line: u32| {
+            format!("{thread}|acq({lock})|a.c:{line}\n{thread}|rel({lock})|a.c:{line}\n")
+        };
+        let [first, between, last] = [section("T1", 2), section("T2", 5), section("T1", 3)];
+        format!("T1|begin(pay)|a.c:1\n{first}{between}{last}T1|end(pay)|a.c:4\n")
+    };
+    let freed = |object: &str| format!("T2|r({object}.n)|a.c:2\nT1|free({object})|a.c:3\n");
+    let closed = |lock: &str| {
+        format!("T2|acq({lock})|a.c:2\nT2|rel({lock})|a.c:2\nT1|free(lock({lock}))|a.c:3\n")
+    };
+    let kept = |lock: &str| {
+        let [takes, keeps] = ["T1", "T2"].map(|thread| {
+            format!("{thread}|req({lock})|{thread}.c:1\n{thread}|acq({lock})|{thread}.c:1\n")
+        });
+        format!("{takes}T1|rel({lock})|T1.c:2\n{keeps}")
+    };
+    let cases: [(&str, [String; 2]); 8] = [
+        ("deadlocks.exact", [deadlock(["a", "b"]), deadlock(["c", "d"])]),
+        ("determinism.strict", ["x", "y"].map(seen)),
+        ("atomicity.blocks", ["x", "y"].map(broken)),
+        ("atomicity.blocks", ["x", "y"].map(observed)),
+        ("atomicity.blocks", ["m", "n"].map(split)),
+        ("lifetimes.free", ["Node#1", "Leaf#1"].map(freed)),
+        ("lifetimes.close", ["m", "n"].map(closed)),
+        ("deadlocks.stuck", ["m", "n"].map(kept)),
+    ];
+    let counts = cases.map(|(only, [one, other])| {
+        let count = |trace: &Trace| found(trace, only, &Settings::default()).findings.len();
+        let text = one + &other;
+        let trace = recorded(&text).finish().expect("it is well formed");
+        (only, [count(&trace), count(&reweave_testkit::std(&text))])
+    });
+    assert_eq!(counts, counts.map(|(only, _)| (only, [2, 1])));
+}
+
+/// Each way round is another cycle, also where one helper takes all locks.
+#[test]
+fn locks_in_another_cyclic_order_are_another_deadlock() {
+    let cycle = |locks: [&str; 3], from: usize| -> String {
+        let pairs = (0..3).map(|at| [locks[at], locks[(at + 1) % 3]]);
+        pairs.zip(from..).map(|(pair, thread)| nested(&format!("T{thread}"), pair)).collect()
+    };
+    let text = cycle(["a", "b", "c"], 1) + &cycle(["a", "c", "b"], 4);
+    let trace = recorded(&text).finish().expect("it is well formed");
+    let outcome = found(&trace, "deadlocks.exact", &Settings::default());
+    let mut lengths: Vec<usize> =
+        outcome.findings.iter().map(|fault| fault.finding.events.len()).collect();
+    lengths.sort_unstable();
+    assert_eq!(lengths, [2, 2, 2, 3, 3]);
+    let names: BTreeSet<Fingerprint> = outcome.findings.iter().map(|it| it.fingerprint).collect();
+    assert_eq!(names.len(), 5);
+}
+
+/// Of what is handed to a helper again and again one instance is proven.
+#[test]
+fn instances_of_one_fault_are_counted() {
+    let text: String =
+        (0..3).map(|_| nested("T1", ["a", "b"]) + &nested("T2", ["b", "a"])).collect();
+    let trace = recorded(&text).finish().expect("it is well formed");
+    let outcome = found(&trace, "deadlocks.exact", &Settings::default());
+    let [fault] = &outcome.findings[..] else { panic!("{:?}", outcome.findings) };
+    assert_eq!((fault.findings().count(), fault.count()), (1, 9));
 }
 
 #[test]
@@ -225,7 +327,7 @@ fn handles_go_by_what_they_stand_for() {
             events: vec![event],
             message: String::new(),
             count: 1,
-            evidence: Evidence::Observed,
+            evidence: Evidence::Observed(None),
             detail: Detail::None,
         };
         Fingerprint::new(&trace, &finding)
