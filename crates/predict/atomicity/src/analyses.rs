@@ -183,10 +183,13 @@ impl<'t> Report<'_, 't> {
         (block.name, self.trace.names().location(self.trace.event(block.begin).site))
     }
 
-    /// What those of `chain` are on that are of `block`.
+    /// What those of `chain` are on that are of `block`; what all are, where it comes to the block by program order
+    /// alone.
     fn own_classes(&self, block: BlockRunId, chain: &[EventId]) -> FxHashSet<Class> {
         let block = &self.blocks[block];
-        let own = chain.iter().filter(|&&event| block.holds(self.trace, event));
+        let is_own = |event: &EventId| block.holds(self.trace, *event);
+        let has_own = chain.iter().any(is_own);
+        let own = chain.iter().filter(|&event| !has_own || is_own(event));
         own.map(|&event| self.identities.class_of(self.trace.event(event).op)).collect()
     }
 

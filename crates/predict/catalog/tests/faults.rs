@@ -8,7 +8,7 @@ use reweave_analysis::{
 use reweave_catalog::{Examined, Quiet, list_once, run, select};
 use reweave_trace::{
     AccessOp, Code, EndKind, EventId, LockOp, Marker, Misuse, MisuseKind, Module, ObjectOp, Op,
-    Origin, RunEnd, SemaphoreOp, Trace, TraceBuilder,
+    Origin, RunEnd, SemaphoreOp, ThreadEnd, Trace, TraceBuilder,
 };
 
 /// What `only` finds in `trace`.
@@ -195,6 +195,76 @@ fn instances_of_one_fault_are_counted() {
     let outcome = found(&trace, "deadlocks.exact", &Settings::default());
     let [fault] = &outcome.findings[..] else { panic!("{:?}", outcome.findings) };
     assert_eq!((fault.findings().count(), fault.count()), (1, 9));
+}
+
+/// A run of a program that ended in a deadlock at its events with these numbers, each of which waits for the thread of
+/// the next.
+fn ended(text: &str, stuck: &[u32]) -> Trace {
+    let mut builder = recorded(text);
+    let end = |event: EventId| ThreadEnd { event, state: "waits".to_owned() };
+    let threads = reweave_testkit::events(stuck).into_iter().map(end).collect();
+    let (kind, text, misuses) = (EndKind::Deadlock, String::new(), Vec::new());
+    builder.set_run_end(RunEnd { kind, text, threads, misuses });
+    builder.finish().expect("it is well formed")
+}
+
+/// What `check` finds by default in `trace`: ids, guarantees and instances.
+fn listed(trace: &Trace, settings: &Settings) -> Vec<(String, &'static str, u64)> {
+    let outcome = found(trace, "", settings);
+    let faults = outcome.findings.iter();
+    faults.map(|it| (it.id.clone(), it.finding.guarantee().as_str(), it.count())).collect()
+}
+
+#[test]
+fn a_deadlock_that_happened_is_one_fault_with_what_is_predicted_of_it() {
+    let [one, other] = [("T1", ["a", "b"]), ("T2", ["b", "a"])].map(|(thread, [outer, inner])| {
+        format!(
+            "{thread}|req({outer})|a.c:1\n{thread}|acq({outer})|a.c:1\n{thread}|req({inner})|a.c:2\n"
+        )
+    });
+    // Twice it goes well.
+    let before: String =
+        (0..2).map(|_| nested("T1", ["a", "b"]) + &nested("T2", ["b", "a"])).collect();
+    let others = nested("T3", ["c", "d"]) + &nested("T4", ["d", "c"]);
+    let begin = before.lines().count() as u32;
+    let text = before + &one + &other;
+    let [mine, yours] = [begin + 3, begin + 6];
+    let trace = ended(&text, &[mine, yours]);
+    assert_eq!(listed(&trace, &Settings::default()), [("D1".to_owned(), "observed", 9)]);
+    let outcome = found(&trace, "", &Settings::default());
+    let shown = &outcome.findings[0].finding;
+    let numbers: Vec<u32> = shown.events.iter().map(|event| event.number()).collect();
+    assert_eq!(numbers, [mine, yours]);
+    // It is shown as it was: all but the two requests.
+    let proof = shown.evidence.proof().expect("it has a schedule");
+    assert_eq!(proof.reordering().base.iter().sum::<u32>(), begin + 4);
+    // A run in which it is predicted calls it the same.
+    let well = recorded(&(nested("T1", ["a", "b"]) + &nested("T2", ["b", "a"])));
+    let well = well.finish().expect("it is well formed");
+    let predicted = &found(&well, "deadlocks", &Settings::default()).findings[0];
+    assert_eq!(predicted.finding.guarantee().as_str(), "witnessed");
+    assert_eq!(predicted.fingerprint, outcome.findings[0].fingerprint);
+    // Every set of blocked acquires, each once.
+    let all = Settings { all: true, ..Settings::default() };
+    assert_eq!(listed(&trace, &all).len(), 9);
+    // What else is predicted is another fault.
+    let trace = ended(&(others + &text), &[mine + 12, yours + 12]);
+    let expected = [("D1".to_owned(), "observed", 9), ("D2".to_owned(), "witnessed", 1)];
+    assert_eq!(listed(&trace, &Settings::default()), expected);
+}
+
+#[test]
+fn a_deadlock_that_happened_at_one_place_is_predicted_at_others() {
+    let text = "T1|req(a)|a.c:1\nT1|acq(a)|a.c:1\nT1|req(b)|a.c:2\nT1|acq(b)|a.c:2\n\
+        T1|rel(b)|a.c:3\nT1|rel(a)|a.c:3\n\
+        T1|req(a)|a.c:4\nT1|acq(a)|a.c:4\nT2|req(b)|a.c:5\nT2|acq(b)|a.c:5\n\
+        T1|req(b)|a.c:6\nT2|req(a)|a.c:7\n";
+    let trace = ended(text, &[11, 12]);
+    let outcome = found(&trace, "", &Settings::default());
+    let [fault] = &outcome.findings[..] else { panic!("{:?}", outcome.findings) };
+    let places = fault.findings().map(|it| (it.guarantee().as_str(), it.locations(&trace)));
+    let expected = [("observed", vec!["a.c:6", "a.c:7"]), ("witnessed", vec!["a.c:2", "a.c:7"])];
+    assert_eq!(places.collect::<Vec<_>>(), expected);
 }
 
 #[test]
