@@ -80,6 +80,17 @@ pub fn events(numbers: &[u32]) -> Vec<EventId> {
 #[must_use]
 #[track_caller]
 pub fn std(text: &str) -> Trace {
+    let builder = std_builder(text);
+    builder.finish().unwrap_or_else(|error| panic!("the text is ill-formed: {error}"))
+}
+
+/// A builder with the events that `text` holds, to add to.
+///
+/// # Panics
+/// If a line cannot be read.
+#[must_use]
+#[track_caller]
+pub fn std_builder(text: &str) -> TraceBuilder {
     let mut builder = TraceBuilder::new();
     for (at, line) in text.lines().enumerate() {
         if line.trim().is_empty() || line.starts_with('#') {
@@ -103,7 +114,7 @@ pub fn std(text: &str) -> Trace {
             builder.value(value);
         }
     }
-    builder.finish().unwrap_or_else(|error| panic!("the text is ill-formed: {error}"))
+    builder
 }
 
 /// The figure of `trace`, from which [`trace`] makes it again, but for locations and values.

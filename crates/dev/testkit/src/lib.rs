@@ -17,5 +17,5 @@ pub mod programs;
 pub mod soak;
 
 pub use enumerate::Scope;
-pub use fixture::{draw, events, std, trace, try_trace};
+pub use fixture::{draw, events, std, std_builder, trace, try_trace};
 pub use generate::{Drawn, Shape, traces};

@@ -52,9 +52,9 @@ counters! {
     Violations = "violations",
     /// Cycles of dependencies, or accesses around which another can come.
     Patterns = "patterns",
-    /// Sets of code locations with a pattern.
+    /// Sets of code locations with a pattern, for each thing that is accessed there.
     LocationSets = "location_sets",
-    /// Sets of code locations with a proven pattern.
+    /// Those of them with a proven pattern.
     Proven = "proven",
     // Nondeterminism.
     /// Orders of three events that would break a reads-from edge.

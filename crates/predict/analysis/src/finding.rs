@@ -98,8 +98,8 @@ impl Finding {
 /// Why a finding holds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Evidence {
-    /// It happened in the recorded run.
-    Observed,
+    /// It happened in the recorded run, which a schedule that is there follows.
+    Observed(Option<Proof>),
     /// A schedule that leads to the fault.
     Schedule(Proof),
     /// All runs of an order were decided together, so no schedule can prove it. A schedule that is
@@ -120,7 +120,7 @@ impl Evidence {
         match self {
             Self::Schedule(proof) if proof.unknown_reads_count() == 0 => Guarantee::Witnessed,
             Self::Decided(_) => Guarantee::Decided,
-            Self::Observed => Guarantee::Observed,
+            Self::Observed(_) => Guarantee::Observed,
             Self::First => Guarantee::First,
             Self::Schedule(_) | Self::Unordered => Guarantee::Unordered,
         }
@@ -131,8 +131,8 @@ impl Evidence {
     pub const fn proof(&self) -> Option<&Proof> {
         match self {
             Self::Schedule(proof) => Some(proof),
-            Self::Decided(example) => example.as_ref(),
-            Self::Observed | Self::First | Self::Unordered => None,
+            Self::Observed(shown) | Self::Decided(shown) => shown.as_ref(),
+            Self::First | Self::Unordered => None,
         }
     }
 }

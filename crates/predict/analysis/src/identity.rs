@@ -39,6 +39,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use self::names::{
     Made, Name, cycle, folded, is_of_program, joined, lasting_function, member_of_local, plain,
+    turn,
 };
 use crate::detail::{Detail, WeakAccess};
 use crate::finding::Finding;
@@ -126,7 +127,7 @@ impl<'t> Identities<'t> {
         };
         let mut sides: Vec<String> = events.iter().map(side).collect();
         sides.extend(is_final.then(String::new));
-        sides.sort_unstable();
+        arrange(finding.kind, &mut sides);
         for side in sides {
             // Neither a name nor a location can hold a line feed.
             text.extend(["\n", &side]);
@@ -246,15 +247,38 @@ impl<'t> Identities<'t> {
     #[must_use]
     pub fn instances(&self, finding: &Finding) -> Instances<'t> {
         let (events, is_final) = self.sides(finding);
-        let side = |&event: &EventId| {
-            let location = self.trace.names().location(self.trace.event(event).site);
-            let on = self.trace.event(self.target(finding, event)).op;
-            (location, Some(self.class_of(on)))
-        };
+        let side = |&event: &EventId| self.side(event, self.target(finding, event));
         let mut sides: Vec<_> = events.iter().map(side).collect();
         sides.extend(is_final.then_some(("", None)));
-        sides.sort_unstable();
-        Instances { kind: finding.kind, rule: finding.detail.misuse(), sides }
+        self.arranged(finding.kind, finding.detail.misuse(), sides)
+    }
+
+    /// Which findings of `kind` one with these `events` at fault would be one of.
+    #[must_use]
+    pub fn instances_at(&self, kind: Kind, events: &[EventId]) -> Instances<'t> {
+        let sides = events.iter().map(|&event| self.side(event, event)).collect();
+        self.arranged(kind, None, sides)
+    }
+
+    /// Where `event` is, and what `target` is on.
+    fn side(&self, event: EventId, target: EventId) -> (&'t str, Option<Class>) {
+        let location = self.trace.names().location(self.trace.event(event).site);
+        (location, Some(self.class_of(self.trace.event(target).op)))
+    }
+
+    /// Findings with these `sides`, from wherever they are read.
+    fn arranged(
+        &self,
+        kind: Kind,
+        rule: Option<MisuseKind>,
+        mut sides: Vec<(&'t str, Option<Class>)>,
+    ) -> Instances<'t> {
+        // Where names do not count, neither does which lock comes after which.
+        match self.trace.origins() {
+            Some(_) => arrange(kind, &mut sides),
+            None => sides.sort_unstable(),
+        }
+        Instances { kind, rule, sides }
     }
 
     /// The class of what `op` is on: what has another name is of another class. In traces that were not recorded all
@@ -540,6 +564,15 @@ fn fault_text(finding: &Finding) -> String {
         .detail
         .misuse()
         .map_or_else(|| kind.to_owned(), |rule| format!("{kind} {}", rule.as_str()))
+}
+
+/// Brings the `sides` of a finding of `kind` into an order that does not depend on the run. The other way round, the
+/// same locks are another cycle.
+fn arrange<T: Ord>(kind: Kind, sides: &mut [T]) {
+    match kind {
+        Kind::Deadlock => turn(sides),
+        _ => sides.sort_unstable(),
+    }
 }
 
 /// Whether `finding` is about memory orders that are too weak.

@@ -1,23 +1,25 @@
 //! The analyses of atomicity: blocks that the observed run, or another, does not run at once.
 //!
-//! What the accesses of the run as observed show comes first, each set of code locations once, with
-//! how many blocks show it; the evidence is the run itself up to there. Then what other runs can
-//! show, at other sets of code locations, each proven by a schedule; the count is that of the
+//! What the accesses of the run as observed show comes first, each set of code locations and variables once,
+//! with how many blocks show it; the evidence is the run itself up to there. Then what other runs can
+//! show, at other sets of these, each proven by a schedule; the count is that of the
 //! patterns that nothing simple rules out, of which one is proven. Patterns on two variables are
 //! looked for in blocks of which nothing is reported yet. Last come blocks of which still nothing is
 //! reported, each once, and which the observed run breaks by other events than accesses: most often
-//! another thread took a lock that the block gave up on its way.
+//! another thread took a lock that the block gave up on its way. Code of a block that is handed another variable
+//! is another block.
 //!
-//! The driver tries every set of locations once before any is tried again; where the budget does not
+//! The driver tries every set once before any is tried again; where the budget does not
 //! last, or where not all patterns of a set that is not proven were tried, the coverage says so. What
 //! the observed run shows is looked for whatever the budget is.
 
 use std::hash::Hash;
+use std::mem;
 use std::ops::ControlFlow;
 
 use reweave_analysis::{
-    Analysis, Counter, Counters, Coverage, Detail, Evidence, Finding, Guarantee, Info, Kind, Layer,
-    Proof, Settings, Sink, Subject, Truncation, spelled,
+    Analysis, Class, Counter, Counters, Coverage, Detail, Evidence, Finding, Guarantee, Identities,
+    Info, Instances, Kind, Layer, Proof, Settings, Sink, Subject, Truncation, spelled,
 };
 use reweave_base::{FxHashMap, FxHashSet, IndexVec};
 use reweave_driver::{Driver, Evaluated, Evaluator, Group, Open, Predictor, Reorderings, Tried};
@@ -83,16 +85,17 @@ impl Analysis for Atomicity {
         }
         let trace = subject.trace();
         let blocks = (self.blocks)(trace);
+        let (info, counts, settled) = (self.info, Counts::default(), Vec::new());
         let mut report = Report {
-            info: self.info,
             trace,
+            identities: Identities::new(trace),
             all: settings.all,
             blocks: &blocks,
             reported: FxHashSet::default(),
             reported_chains: FxHashSet::default(),
-            broken: FxHashSet::default(),
-            undecided: FxHashSet::default(),
-            counts: Counts::default(),
+            broken: Handled::default(),
+            undecided: Handled::default(),
+            verdicts: Verdicts { info, trace, blocks: &blocks, counts, settled },
         };
         // A break means that it was stopped, or that no more findings are wanted.
         if let ControlFlow::Continue(otherwise) = report.report_observed(&mut driver)
@@ -105,21 +108,37 @@ impl Analysis for Atomicity {
     }
 }
 
-/// What was reported so far, and what there is to say of it.
+/// What blocks are runs of: their name and code location.
+type Code<'t> = (BlockName, &'t str);
+
+/// Of what code something is known, and what was used there. A helper may be handed something else.
+type Handled<'t> = FxHashMap<Code<'t>, FxHashSet<Class>>;
+
+/// What was reported so far.
 struct Report<'a, 't> {
-    info: &'static Info,
     trace: &'t Trace,
+    identities: Identities<'t>,
     /// Whether every instance is a finding of its own.
     all: bool,
     blocks: &'a Blocks,
-    /// The locations of what was reported as observed, or, where every instance is, its events.
-    reported: FxHashSet<Vec<&'t str>>,
+    /// What was reported as observed, or, where every instance is, its events.
+    reported: FxHashSet<Instances<'t>>,
     reported_chains: FxHashSet<Vec<EventId>>,
-    /// Blocks, by name and code location, whose accesses something was reported of.
-    broken: FxHashSet<(BlockName, &'t str)>,
+    /// Blocks whose accesses something was reported of.
+    broken: Handled<'t>,
     /// Blocks of which a pattern is neither proven nor refuted.
-    undecided: FxHashSet<(BlockName, &'t str)>,
+    undecided: Handled<'t>,
+    verdicts: Verdicts<'a, 't>,
+}
+
+/// What there is to say of what is proven.
+struct Verdicts<'a, 't> {
+    info: &'static Info,
+    trace: &'t Trace,
+    blocks: &'a Blocks,
     counts: Counts,
+    /// Patterns that were reported, and whether they are proven.
+    settled: Vec<(Pattern, bool)>,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -136,7 +155,7 @@ struct Counts {
 impl<'t> Report<'_, 't> {
     fn counters(&self) -> Counters {
         let Counts { violations, patterns, location_sets, proven, untried, capped, undecided } =
-            self.counts;
+            self.verdicts.counts;
         let mut counters = vec![
             (Counter::Blocks, self.blocks.len() as u64),
             (Counter::Violations, violations),
@@ -153,40 +172,66 @@ impl<'t> Report<'_, 't> {
         counters
     }
 
-    fn locations(&self, chain: &[EventId]) -> Vec<&'t str> {
-        let trace = self.trace;
-        let location = |&event: &EventId| trace.names().location(trace.event(event).site);
-        let mut locations: Vec<&str> = chain.iter().map(location).collect();
-        locations.sort_unstable();
-        locations
+    /// Which findings one of `chain` would be one of.
+    fn instances(&self, chain: &[EventId]) -> Instances<'t> {
+        self.identities.instances_at(self.verdicts.info.kind, chain)
     }
 
     /// What `block` is a run of.
-    fn code(&self, block: BlockRunId) -> (BlockName, &'t str) {
+    fn code(&self, block: BlockRunId) -> Code<'t> {
         let block = &self.blocks[block];
         (block.name, self.trace.names().location(self.trace.event(block.begin).site))
     }
 
-    /// Makes a finding of each set of locations at which the observed run breaks a block by
+    /// What those of `chain` are on that are of `block`; what all are, where it comes to the block by program order
+    /// alone.
+    fn own_classes(&self, block: BlockRunId, chain: &[EventId]) -> FxHashSet<Class> {
+        let block = &self.blocks[block];
+        let is_own = |event: &EventId| block.holds(self.trace, *event);
+        let has_own = chain.iter().any(is_own);
+        let own = chain.iter().filter(|&event| !has_own || is_own(event));
+        own.map(|&event| self.identities.class_of(self.trace.event(event).op)).collect()
+    }
+
+    /// Whether `block` uses any of `classes`.
+    fn uses(&self, block: BlockRunId, classes: &FxHashSet<Class>) -> bool {
+        let mut ops =
+            self.blocks[block].events(self.trace).iter().map(|&it| self.trace.event(it).op);
+        ops.any(|op| classes.contains(&self.identities.class_of(op)))
+    }
+
+    /// Whether the code of `block` is one of `handled`, with something that this run of it uses.
+    fn is_handled(&self, handled: &Handled<'t>, block: BlockRunId) -> bool {
+        handled.get(&self.code(block)).is_some_and(|classes| self.uses(block, classes))
+    }
+
+    /// Notes that accesses of `chain` break `block`, or that this is not known.
+    fn note(&mut self, block: BlockRunId, chain: &[EventId], is_proven: bool) {
+        let (code, classes) = (self.code(block), self.own_classes(block, chain));
+        let handled = if is_proven { &mut self.broken } else { &mut self.undecided };
+        handled.entry(code).or_default().extend(classes);
+    }
+
+    /// Makes a finding of each set of locations and variables at which the observed run breaks a block by
     /// accesses; gives what it breaks otherwise.
     fn report_observed(&mut self, driver: &mut Driver<'_, 't>) -> ControlFlow<(), Vec<Violation>> {
         let trace = self.trace;
         // Not paid from the budget, so that what it finds does not depend on that.
         let steps = 64 * trace.len() as u64 + 1_000_000;
         let violations = observed::violations(trace, self.blocks, steps);
-        self.counts.violations = violations.all.len() as u64;
+        self.verdicts.counts.violations = violations.all.len() as u64;
         if violations.untried > 0 {
-            self.counts.untried += violations.untried;
+            self.verdicts.counts.untried += violations.untried;
             driver.truncate(Truncation::Capped);
         }
         let is_access = |&event: &EventId| trace.event(event).op.var().is_some();
         let (by_accesses, otherwise): (Vec<Violation>, Vec<Violation>) =
             violations.all.into_iter().partition(|one| one.chain.iter().all(is_access));
         for violation in &by_accesses {
-            self.broken.insert(self.code(violation.block));
+            self.note(violation.block, &violation.chain, true);
         }
-        let locations = |report: &Self, one: &Violation| report.locations(&one.chain);
-        self.report_violations(driver, by_accesses, locations)?;
+        let keys = by_accesses.iter().map(|one| self.instances(&one.chain)).collect();
+        self.report_violations(driver, by_accesses, keys)?;
         ControlFlow::Continue(otherwise)
     }
 
@@ -201,39 +246,51 @@ impl<'t> Report<'_, 't> {
         if driver.truncated().is_some() {
             return ControlFlow::Continue(());
         }
-        let is_new = |one: &Violation| !self.broken.contains(&self.code(one.block));
+        let is_new = |one: &Violation| !self.is_handled(&self.broken, one.block);
         let violations: Vec<Violation> =
             violations.into_iter().filter(|one| self.all || is_new(one)).collect();
-        self.report_violations(driver, violations, |report, one| report.code(one.block))
+        let mut groups: FxHashMap<Code<'t>, Vec<FxHashSet<Class>>> = FxHashMap::default();
+        let keys = violations.iter().map(|one| {
+            let code = self.code(one.block);
+            let known = groups.entry(code).or_default();
+            let at = known.iter().position(|classes| self.uses(one.block, classes));
+            let at = at.unwrap_or_else(|| {
+                known.push(self.own_classes(one.block, &one.chain));
+                known.len() - 1
+            });
+            (code, at)
+        });
+        let keys = keys.collect();
+        self.report_violations(driver, violations, keys)
     }
 
-    /// Makes a finding of the first of all violations that have the same key, or of each if every
+    /// Makes a finding of the first of all `violations` that have the same of `keys`, or of each if every
     /// instance is to be one.
     fn report_violations<K: Hash + Eq>(
         &mut self,
         driver: &mut Driver<'_, 't>,
         violations: Vec<Violation>,
-        key: impl Fn(&Self, &Violation) -> K,
+        keys: Vec<K>,
     ) -> ControlFlow<()> {
         let mut group_of: FxHashMap<K, usize> = FxHashMap::default();
         let mut groups: Vec<Group<Violation>> = Vec::new();
-        for violation in violations {
+        for (violation, key) in violations.into_iter().zip(keys) {
             let at = match self.all {
                 true => groups.len(),
-                false => *group_of.entry(key(self, &violation)).or_insert(groups.len()),
+                false => *group_of.entry(key).or_insert(groups.len()),
             };
             if let Some(group) = groups.get_mut(at) {
                 group.count += 1;
             } else {
-                self.reported.insert(self.locations(&violation.chain));
+                self.reported.insert(self.instances(&violation.chain));
                 self.reported_chains.insert(violation.chain.clone());
                 groups.push(Group::represented_by(violation));
             }
         }
-        driver.prove(&mut ObservedViolations(self), groups)
+        driver.prove(&mut ObservedViolations(&mut self.verdicts), groups)
     }
 
-    /// Makes a finding of each further set of locations that another run shows to break a block.
+    /// Makes a finding of each further set of locations and variables that another run shows to break a block.
     fn report_predicted(&mut self, driver: &mut Driver<'_, 't>) -> ControlFlow<()> {
         if self.blocks.is_empty() {
             return ControlFlow::Continue(());
@@ -246,10 +303,14 @@ impl<'t> Report<'_, 't> {
             let steps_left = candidates.steps_left();
             let groups = self.candidates(driver, &mut candidates, width)?;
             driver.charge(steps_left - candidates.steps_left());
-            self.counts.location_sets += groups.len() as u64;
-            self.counts.patterns += groups.iter().map(|group| group.count).sum::<u64>();
+            let counts = &mut self.verdicts.counts;
+            counts.location_sets += groups.len() as u64;
+            counts.patterns += groups.iter().map(|group| group.count).sum::<u64>();
             let groups = self.left_to_prove(driver, groups);
-            driver.prove(&mut PredictedPatterns(self), groups)?;
+            driver.prove(&mut PredictedPatterns(&mut self.verdicts), groups)?;
+            for (pattern, is_proven) in mem::take(&mut self.verdicts.settled) {
+                self.note(pattern.block, &pattern.chain(), is_proven);
+            }
         }
         ControlFlow::Continue(())
     }
@@ -268,10 +329,8 @@ impl<'t> Report<'_, 't> {
             }
             // Two variables matter where each by itself is in order. Where that is not known, a
             // larger budget would report another pattern instead.
-            let is_in_order = || {
-                let code = self.code(block);
-                !self.broken.contains(&code) && !self.undecided.contains(&code)
-            };
+            let is_in_order =
+                || [&self.broken, &self.undecided].iter().all(|it| !self.is_handled(it, block));
             Some(self.all || width == Width::One || is_in_order())
         });
         if !is_whole {
@@ -300,16 +359,18 @@ impl<'t> Report<'_, 't> {
             groups.into_iter().partition(|group| !group.kept.is_empty());
         // There was no room for a pattern of these.
         if !empty.is_empty() {
-            self.counts.untried += empty.len() as u64;
+            self.verdicts.counts.untried += empty.len() as u64;
             driver.truncate(Truncation::Capped);
         }
         let is_new = |group: &predicted::Group| {
-            !self.reported.contains(&self.locations(&group.kept[0].chain()))
+            !self.reported.contains(&self.instances(&group.kept[0].chain()))
         };
         let to_prove = |group: predicted::Group| Group::new(group.kept, group.count);
         kept.into_iter().filter(is_new).map(to_prove).collect()
     }
+}
 
+impl Verdicts<'_, '_> {
     fn finding(
         &self,
         events: Vec<EventId>,
@@ -330,7 +391,7 @@ impl<'t> Report<'_, 't> {
 }
 
 /// Violations that the observed run shows: the run itself is the proof.
-struct ObservedViolations<'r, 'a, 't>(&'r mut Report<'a, 't>);
+struct ObservedViolations<'r, 'a, 't>(&'r mut Verdicts<'a, 't>);
 
 impl Predictor for ObservedViolations<'_, '_, '_> {
     type Candidate = Violation;
@@ -349,19 +410,19 @@ impl Predictor for ObservedViolations<'_, '_, '_> {
     }
 
     fn report(&mut self, group: Evaluated<Violation>) -> Option<Finding> {
-        let report = &mut *self.0;
+        let verdicts = &mut *self.0;
         if group.open == Some(Open::Untried) {
-            report.counts.untried += 1;
+            verdicts.counts.untried += 1;
         }
         let Violation { block, kind, chain } = group.candidate;
-        let block = &report.blocks[block];
+        let block = &verdicts.blocks[block];
         let message = match kind {
             observed::Kind::Interleaved => {
-                between_message(report.trace, block, &chain, Certainty::Observed)
+                between_message(verdicts.trace, block, &chain, Certainty::Observed)
             }
-            observed::Kind::Overlap => overlap_message(report.trace, block, &chain),
+            observed::Kind::Overlap => overlap_message(verdicts.trace, block, &chain),
         };
-        Some(report.finding(chain, message, group.count, group.proof))
+        Some(verdicts.finding(chain, message, group.count, group.proof))
     }
 }
 
@@ -382,7 +443,7 @@ fn in_order(chain: &[EventId], free: Vec<EventId>) -> Goal {
 }
 
 /// Patterns that another run may show.
-struct PredictedPatterns<'r, 'a, 't>(&'r mut Report<'a, 't>);
+struct PredictedPatterns<'r, 'a, 't>(&'r mut Verdicts<'a, 't>);
 
 impl Predictor for PredictedPatterns<'_, '_, '_> {
     type Candidate = Pattern;
@@ -398,11 +459,11 @@ impl Predictor for PredictedPatterns<'_, '_, '_> {
     }
 
     fn report(&mut self, group: Evaluated<Pattern>) -> Option<Finding> {
-        let report = &mut *self.0;
+        let verdicts = &mut *self.0;
         match group.open {
-            Some(Open::Untried) => report.counts.untried += 1,
-            Some(Open::Capped) => report.counts.capped += u64::from(group.proof.is_none()),
-            Some(Open::Unknown) => report.counts.undecided += 1,
+            Some(Open::Untried) => verdicts.counts.untried += 1,
+            Some(Open::Capped) => verdicts.counts.capped += u64::from(group.proof.is_none()),
+            Some(Open::Unknown) => verdicts.counts.undecided += 1,
             // The driver counts these.
             Some(Open::Refused) => {}
             // Refuted.
@@ -410,17 +471,13 @@ impl Predictor for PredictedPatterns<'_, '_, '_> {
             None => {}
         }
         let pattern = group.candidate;
-        if group.is_witnessed() {
-            report.counts.proven += 1;
-            report.broken.insert(report.code(pattern.block));
-        } else {
-            report.undecided.insert(report.code(pattern.block));
-        }
+        verdicts.counts.proven += u64::from(group.is_witnessed());
+        verdicts.settled.push((pattern, group.is_witnessed()));
         let chain = pattern.chain();
         let certainty = if group.proof.is_some() { Certainty::Possible } else { Certainty::Open };
-        let block = &report.blocks[pattern.block];
-        let message = between_message(report.trace, block, &chain, certainty);
-        Some(report.finding(chain, message, group.count, group.proof))
+        let block = &verdicts.blocks[pattern.block];
+        let message = between_message(verdicts.trace, block, &chain, certainty);
+        Some(verdicts.finding(chain, message, group.count, group.proof))
     }
 }
 

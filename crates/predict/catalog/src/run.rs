@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
 use reweave_analysis::{
-    Analysis, Counter, Coverage, Detail, Finding, Identities, Info, Instances, Kind,
+    Analysis, Counter, Coverage, Detail, Finding, Guarantee, Identities, Info, Instances, Kind,
     Nondeterminism, Outcome, Reach, Reported, Settings, Sink, Subject, Truncation, Unshown,
     WitnessList, WitnessVerdict,
 };
@@ -245,7 +245,10 @@ fn show_with_few_switches(subject: &Subject<'_>, findings: &mut [Reported], watc
         if watch.is_cancelled() || watch.is_out_of_time() {
             return;
         }
-        let Some(proof) = reported.finding.evidence.proof() else { continue };
+        // What happened is shown as it happened.
+        let is_wanted = reported.finding.guarantee() != Guarantee::Observed;
+        let proof = reported.finding.evidence.proof().filter(|_| is_wanted);
+        let Some(proof) = proof else { continue };
         let (reordering, goal) = (proof.reordering(), proof.goal());
         // Steps of the fixed prefix are put into another order too, and then stand in the schedule.
         let in_base: usize = reordering.base.iter().map(|&count| count as usize).sum();
@@ -308,6 +311,11 @@ impl Sink for Collector<'_, '_> {
             return ControlFlow::Continue(());
         }
         if self.all {
+            // The deadlock that happened is not predicted as well.
+            if (finding.kind, finding.guarantee()) == (Kind::Deadlock, Guarantee::Observed) {
+                let of = |it: &Finding| (it.kind, BTreeSet::from_iter(it.events.iter().copied()));
+                self.shown.findings.retain(|it| of(it) != of(&finding));
+            }
             return self.keep(finding);
         }
         if !finding.guarantee().is_certain() {
@@ -381,7 +389,13 @@ impl Collector<'_, '_> {
 /// Adds `other`, at the same locations, to the group that `kept` shows.
 fn join(trace: &Trace, kept: &mut Finding, mut other: Finding) {
     if kept.analysis != other.analysis {
-        // Two analyses that see the same fault see the same instances: the first one counts.
+        // Two analyses that see the same fault see the same instances: the first one counts, unless it predicts what
+        // happened.
+        let is_shown = other.guarantee() == Guarantee::Observed;
+        if is_shown && kept.guarantee() != Guarantee::Observed {
+            other.count = other.count.max(kept.count);
+            *kept = other;
+        }
         return;
     }
     let count = kept.count + other.count;

@@ -7,8 +7,8 @@ use reweave_analysis::{
 };
 use reweave_catalog::{Examined, Quiet, list_once, run, select};
 use reweave_trace::{
-    AccessOp, EndKind, EventId, LockOp, Marker, Misuse, MisuseKind, ObjectOp, Op, RunEnd,
-    SemaphoreOp, Trace, TraceBuilder,
+    AccessOp, Code, EndKind, EventId, LockOp, Marker, Misuse, MisuseKind, Module, ObjectOp, Op,
+    Origin, RunEnd, SemaphoreOp, ThreadEnd, Trace, TraceBuilder,
 };
 
 /// What `only` finds in `trace`.
@@ -93,6 +93,178 @@ fn in_text_what_is_at_one_pair_of_locations_is_one_fault() {
     let outcome = found(&reweave_testkit::std(&text), "races.exact", &Settings::default());
     assert_eq!(outcome.coverage[0].counter(Counter::LocationPairs), Some(1));
     assert_eq!(outcome.findings[0].count(), 2);
+}
+
+/// The events in `text`, as those of a recorded program.
+fn recorded(text: &str) -> TraceBuilder {
+    let mut builder = reweave_testkit::std_builder(text);
+    let module = builder.origins().add_module(Module::default());
+    let code = builder.origins().add_code(Code { module, offset: 0 });
+    builder.origin(Origin { code, occurrence: 0 });
+    builder
+}
+
+/// How `thread` takes `outer` and then `inner`, by a helper.
+fn nested(thread: &str, [outer, inner]: [&str; 2]) -> String {
+    let ops = [("req", outer), ("acq", outer), ("req", inner), ("acq", inner), ("rel", inner)];
+    let line = |(at, (op, lock)): (usize, (&str, &str))| {
+        format!("{thread}|{op}({lock})|a.c:{}\n", 1 + at / 2)
+    };
+    let lines: String = ops.into_iter().enumerate().map(line).collect();
+    lines + &format!("{thread}|rel({outer})|a.c:4\n")
+}
+
+/// Of a helper that is handed one thing and then another, each is a fault, if names are known to say which is which.
+#[test]
+fn what_a_helper_is_handed_tells_faults_apart() {
+    let deadlock =
+        |[one, other]: [&str; 2]| nested("T1", [one, other]) + &nested("T2", [other, one]);
+    let seen = |var: &str| format!("T1|w({var})|a.c:1\nT2|r({var})|a.c:2\n");
+    let broken = |var: &str| {
+        format!(
+            "T1|begin(pay)|a.c:1\nT1|r({var})|a.c:2\nT1|w({var})|a.c:3\nT1|end(pay)|a.c:4\n\
+             T2|w({var})|a.c:5\n"
+        )
+    };
+    let observed = |var: &str| {
+        format!(
+            "T1|begin(pay)|a.c:1\nT1|r({var})|a.c:2\nT2|w({var})|a.c:5\nT1|w({var})|a.c:3\n\
+             T1|end(pay)|a.c:4\n"
+        )
+    };
+    let split = |lock: &str| {
+        let section = |thread: &str, line: u32| {
+            format!("{thread}|acq({lock})|a.c:{line}\n{thread}|rel({lock})|a.c:{line}\n")
+        };
+        let [first, between, last] = [section("T1", 2), section("T2", 5), section("T1", 3)];
+        format!("T1|begin(pay)|a.c:1\n{first}{between}{last}T1|end(pay)|a.c:4\n")
+    };
+    let freed = |object: &str| format!("T2|r({object}.n)|a.c:2\nT1|free({object})|a.c:3\n");
+    let closed = |lock: &str| {
+        format!("T2|acq({lock})|a.c:2\nT2|rel({lock})|a.c:2\nT1|free(lock({lock}))|a.c:3\n")
+    };
+    let kept = |lock: &str| {
+        let [takes, keeps] = ["T1", "T2"].map(|thread| {
+            format!("{thread}|req({lock})|{thread}.c:1\n{thread}|acq({lock})|{thread}.c:1\n")
+        });
+        format!("{takes}T1|rel({lock})|T1.c:2\n{keeps}")
+    };
+    let cases: [(&str, [String; 2]); 8] = [
+        ("deadlocks.exact", [deadlock(["a", "b"]), deadlock(["c", "d"])]),
+        ("determinism.strict", ["x", "y"].map(seen)),
+        ("atomicity.blocks", ["x", "y"].map(broken)),
+        ("atomicity.blocks", ["x", "y"].map(observed)),
+        ("atomicity.blocks", ["m", "n"].map(split)),
+        ("lifetimes.free", ["Node#1", "Leaf#1"].map(freed)),
+        ("lifetimes.close", ["m", "n"].map(closed)),
+        ("deadlocks.stuck", ["m", "n"].map(kept)),
+    ];
+    let counts = cases.map(|(only, [one, other])| {
+        let count = |trace: &Trace| found(trace, only, &Settings::default()).findings.len();
+        let text = one + &other;
+        let trace = recorded(&text).finish().expect("it is well formed");
+        (only, [count(&trace), count(&reweave_testkit::std(&text))])
+    });
+    assert_eq!(counts, counts.map(|(only, _)| (only, [2, 1])));
+}
+
+/// Each way round is another cycle, also where one helper takes all locks.
+#[test]
+fn locks_in_another_cyclic_order_are_another_deadlock() {
+    let cycle = |locks: [&str; 3], from: usize| -> String {
+        let pairs = (0..3).map(|at| [locks[at], locks[(at + 1) % 3]]);
+        pairs.zip(from..).map(|(pair, thread)| nested(&format!("T{thread}"), pair)).collect()
+    };
+    let text = cycle(["a", "b", "c"], 1) + &cycle(["a", "c", "b"], 4);
+    let trace = recorded(&text).finish().expect("it is well formed");
+    let outcome = found(&trace, "deadlocks.exact", &Settings::default());
+    let mut lengths: Vec<usize> =
+        outcome.findings.iter().map(|fault| fault.finding.events.len()).collect();
+    lengths.sort_unstable();
+    assert_eq!(lengths, [2, 2, 2, 3, 3]);
+    let names: BTreeSet<Fingerprint> = outcome.findings.iter().map(|it| it.fingerprint).collect();
+    assert_eq!(names.len(), 5);
+}
+
+/// Of what is handed to a helper again and again one instance is proven.
+#[test]
+fn instances_of_one_fault_are_counted() {
+    let text: String =
+        (0..3).map(|_| nested("T1", ["a", "b"]) + &nested("T2", ["b", "a"])).collect();
+    let trace = recorded(&text).finish().expect("it is well formed");
+    let outcome = found(&trace, "deadlocks.exact", &Settings::default());
+    let [fault] = &outcome.findings[..] else { panic!("{:?}", outcome.findings) };
+    assert_eq!((fault.findings().count(), fault.count()), (1, 9));
+}
+
+/// A run of a program that ended in a deadlock at its events with these numbers, each of which waits for the thread of
+/// the next.
+fn ended(text: &str, stuck: &[u32]) -> Trace {
+    let mut builder = recorded(text);
+    let end = |event: EventId| ThreadEnd { event, state: "waits".to_owned() };
+    let threads = reweave_testkit::events(stuck).into_iter().map(end).collect();
+    let (kind, text, misuses) = (EndKind::Deadlock, String::new(), Vec::new());
+    builder.set_run_end(RunEnd { kind, text, threads, misuses });
+    builder.finish().expect("it is well formed")
+}
+
+/// What `check` finds by default in `trace`: ids, guarantees and instances.
+fn listed(trace: &Trace, settings: &Settings) -> Vec<(String, &'static str, u64)> {
+    let outcome = found(trace, "", settings);
+    let faults = outcome.findings.iter();
+    faults.map(|it| (it.id.clone(), it.finding.guarantee().as_str(), it.count())).collect()
+}
+
+#[test]
+fn a_deadlock_that_happened_is_one_fault_with_what_is_predicted_of_it() {
+    let [one, other] = [("T1", ["a", "b"]), ("T2", ["b", "a"])].map(|(thread, [outer, inner])| {
+        format!(
+            "{thread}|req({outer})|a.c:1\n{thread}|acq({outer})|a.c:1\n{thread}|req({inner})|a.c:2\n"
+        )
+    });
+    // Twice it goes well.
+    let before: String =
+        (0..2).map(|_| nested("T1", ["a", "b"]) + &nested("T2", ["b", "a"])).collect();
+    let others = nested("T3", ["c", "d"]) + &nested("T4", ["d", "c"]);
+    let begin = before.lines().count() as u32;
+    let text = before + &one + &other;
+    let [mine, yours] = [begin + 3, begin + 6];
+    let trace = ended(&text, &[mine, yours]);
+    assert_eq!(listed(&trace, &Settings::default()), [("D1".to_owned(), "observed", 9)]);
+    let outcome = found(&trace, "", &Settings::default());
+    let shown = &outcome.findings[0].finding;
+    let numbers: Vec<u32> = shown.events.iter().map(|event| event.number()).collect();
+    assert_eq!(numbers, [mine, yours]);
+    // It is shown as it was: all but the two requests.
+    let proof = shown.evidence.proof().expect("it has a schedule");
+    assert_eq!(proof.reordering().base.iter().sum::<u32>(), begin + 4);
+    // A run in which it is predicted calls it the same.
+    let well = recorded(&(nested("T1", ["a", "b"]) + &nested("T2", ["b", "a"])));
+    let well = well.finish().expect("it is well formed");
+    let predicted = &found(&well, "deadlocks", &Settings::default()).findings[0];
+    assert_eq!(predicted.finding.guarantee().as_str(), "witnessed");
+    assert_eq!(predicted.fingerprint, outcome.findings[0].fingerprint);
+    // Every set of blocked acquires, each once.
+    let all = Settings { all: true, ..Settings::default() };
+    assert_eq!(listed(&trace, &all).len(), 9);
+    // What else is predicted is another fault.
+    let trace = ended(&(others + &text), &[mine + 12, yours + 12]);
+    let expected = [("D1".to_owned(), "observed", 9), ("D2".to_owned(), "witnessed", 1)];
+    assert_eq!(listed(&trace, &Settings::default()), expected);
+}
+
+#[test]
+fn a_deadlock_that_happened_at_one_place_is_predicted_at_others() {
+    let text = "T1|req(a)|a.c:1\nT1|acq(a)|a.c:1\nT1|req(b)|a.c:2\nT1|acq(b)|a.c:2\n\
+        T1|rel(b)|a.c:3\nT1|rel(a)|a.c:3\n\
+        T1|req(a)|a.c:4\nT1|acq(a)|a.c:4\nT2|req(b)|a.c:5\nT2|acq(b)|a.c:5\n\
+        T1|req(b)|a.c:6\nT2|req(a)|a.c:7\n";
+    let trace = ended(text, &[11, 12]);
+    let outcome = found(&trace, "", &Settings::default());
+    let [fault] = &outcome.findings[..] else { panic!("{:?}", outcome.findings) };
+    let places = fault.findings().map(|it| (it.guarantee().as_str(), it.locations(&trace)));
+    let expected = [("observed", vec!["a.c:6", "a.c:7"]), ("witnessed", vec!["a.c:2", "a.c:7"])];
+    assert_eq!(places.collect::<Vec<_>>(), expected);
 }
 
 #[test]
@@ -225,7 +397,7 @@ fn handles_go_by_what_they_stand_for() {
             events: vec![event],
             message: String::new(),
             count: 1,
-            evidence: Evidence::Observed,
+            evidence: Evidence::Observed(None),
             detail: Detail::None,
         };
         Fingerprint::new(&trace, &finding)

@@ -14,8 +14,8 @@
 //!    (`choices`), first by reorderings that keep the order of critical sections, then by any.
 //!    Patterns take turns, so that a budget lasts for all of them.
 //!
-//! Deadlocks at the same code locations are one finding unless all are asked for, shown by the
-//! earliest that rests on no read of an unknown writer.
+//! Deadlocks on the same locks at the same code locations are one finding unless all are asked for, shown
+//! by the earliest that rests on no read of an unknown writer.
 //!
 //! Sound: each finding is a schedule that the checker accepted. Complete but for budgets: a set of
 //! acquires that is not found cannot be blocked in a cycle by any correct reordering, unless the
@@ -36,8 +36,8 @@ use std::fmt::Write as _;
 use std::ops::ControlFlow;
 
 use reweave_analysis::{
-    Analysis, Counter, Counters, Coverage, Detail, Finding, Gathered, Guarantee, Info, Kind, Layer,
-    Settings, Sink, Subject, Truncation, located,
+    Analysis, Counter, Counters, Coverage, Detail, Finding, Gathered, Guarantee, Identities, Info,
+    Instances, Kind, Layer, Settings, Sink, Subject, Truncation, located,
 };
 use reweave_base::FxHashMap;
 use reweave_driver::{Driver, Evaluated, Evaluator, Group, Predictor, TRIES_MAX, Tried};
@@ -291,12 +291,12 @@ impl Analysis for ExactDeadlocks {
     fn run(&self, subject: &Subject<'_>, settings: &Settings, sink: &mut dyn Sink) -> Coverage {
         let mut driver = Driver::new(subject, settings, sink);
         let mut predictor = DeadlockPredictor { trace: subject.trace(), unknown_writer: 0 };
-        let mut groups = LocationGroups::default();
+        let mut groups = Groups::new(subject.trace());
         let counts = examine(&mut driver, Reorderings::All, |driver, deadlock| {
             if settings.all {
                 return driver.prove(&mut predictor, [Group::new(vec![deadlock], 1)]);
             }
-            groups.add(subject.trace(), deadlock);
+            groups.add(deadlock);
             ControlFlow::Continue(())
         });
         _ = driver.prove(&mut predictor, groups.in_order());
@@ -307,19 +307,22 @@ impl Analysis for ExactDeadlocks {
     }
 }
 
-/// Deadlocks by their code locations.
-#[derive(Debug, Default)]
-struct LocationGroups<'t> {
+/// Deadlocks by their code locations and locks: a helper may be handed others.
+#[derive(Debug)]
+struct Groups<'t> {
+    identities: Identities<'t>,
     groups: Vec<Vec<Deadlock>>,
-    at: FxHashMap<Vec<&'t str>, usize>,
+    at: FxHashMap<Instances<'t>, usize>,
 }
 
-impl<'t> LocationGroups<'t> {
-    fn add(&mut self, trace: &'t Trace, deadlock: Deadlock) {
-        let location = |&event: &EventId| trace.names().location(trace.event(event).site);
-        let mut locations: Vec<&str> = deadlock.cycle.iter().map(location).collect();
-        locations.sort_unstable();
-        let at = *self.at.entry(locations).or_insert(self.groups.len());
+impl<'t> Groups<'t> {
+    fn new(trace: &'t Trace) -> Self {
+        Self { identities: Identities::new(trace), groups: Vec::new(), at: FxHashMap::default() }
+    }
+
+    fn add(&mut self, deadlock: Deadlock) {
+        let key = self.identities.instances_at(INFO.kind, &deadlock.cycle);
+        let at = *self.at.entry(key).or_insert(self.groups.len());
         if at == self.groups.len() {
             self.groups.push(Vec::new());
         }

@@ -30,7 +30,7 @@
 //!
 //! Sound: each finding is a schedule that the checker accepted. Not complete: at most `QUERIES_MAX` sets
 //! of stops are tried for a candidate, a notify that wakes another thread instead is not looked at, and of
-//! the instances at the same code locations at most `TRIES_MAX` are tried. It is a claim about recorded
+//! the instances at the same code locations, on the same, at most `TRIES_MAX` are tried. It is a claim about recorded
 //! events: code that did not run may wake a thread as well.
 //!
 //! Costs a pass over the waits, joins and sections; for each candidate a query, and for a lost wake-up a copy of
@@ -41,8 +41,8 @@ mod tokens;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use reweave_analysis::{
-    Analysis, Counter, Counters, Coverage, Detail, Finding, Gathered, Guarantee, Info, Kind, Layer,
-    Settings, Sink, Subject, Truncation, located, waiting,
+    Analysis, Class, Counter, Counters, Coverage, Detail, Finding, Gathered, Guarantee, Identities,
+    Info, Kind, Layer, Settings, Sink, Subject, Truncation, located, waiting,
 };
 use reweave_base::{FxHashMap, Id, IndexVec};
 use reweave_driver::{Driver, Evaluated, Evaluator, Group, Predictor, Reorderings, Tried};
@@ -58,7 +58,7 @@ use tokens::HeldTokens;
 /// How many sets of stops are tried for one candidate.
 const QUERIES_MAX: usize = 16;
 
-/// How many instances at the same code locations are tried: each costs as much as the whole trace.
+/// How many instances at the same code locations, on the same, are tried: each costs as much as the whole trace.
 const TRIES_MAX: usize = 2;
 
 /// How the variables are called by which the recorder orders a handler of a signal that ran.
@@ -162,13 +162,14 @@ fn is_decision_seen(trace: &Trace, wait: &WaitInterval, notify: EventId) -> bool
     })
 }
 
-/// Finds candidates and groups them by their code locations.
+/// Finds candidates and groups them by their code locations and what they are on: a helper may be handed other locks.
 struct Candidates<'a, 't> {
     trace: &'t Trace,
     subject: &'a Subject<'t>,
+    identities: Identities<'t>,
     all: bool,
     groups: Vec<(Vec<Candidate>, u64)>,
-    at: FxHashMap<Vec<SiteId>, usize>,
+    at: FxHashMap<Vec<(SiteId, Class)>, usize>,
     /// Whether there may be more candidates, since a limit was reached.
     is_capped: bool,
     tokens: HeldTokens,
@@ -182,6 +183,7 @@ impl<'a, 't> Candidates<'a, 't> {
         let mut candidates = Self {
             trace,
             subject: driver.subject(),
+            identities: Identities::new(trace),
             all: driver.settings().all,
             groups: Vec::new(),
             at: FxHashMap::default(),
@@ -267,8 +269,11 @@ impl<'a, 't> Candidates<'a, 't> {
     }
 
     fn add(&mut self, candidate: Candidate) {
-        let sites = candidate.events().into_iter().map(|event| self.trace.event(event).site);
-        let at = *self.at.entry(sites.collect()).or_insert(self.groups.len());
+        let sides = candidate.events().into_iter().map(|event| {
+            let event = self.trace.event(event);
+            (event.site, self.identities.class_of(event.op))
+        });
+        let at = *self.at.entry(sides.collect()).or_insert(self.groups.len());
         if self.all || at == self.groups.len() {
             self.groups.push((vec![candidate], 1));
             return;

@@ -1,6 +1,6 @@
-//! What was decided, by the code location of the read; and which writes the reads there really see.
+//! What was decided, by the code location of the read and what it reads; and which writes the reads there really see.
 //!
-//! For each location of reads that can see another write, a few instances of each location of
+//! For each location of reads of one variable that can see another write, a few instances of each location of
 //! such writes are kept, to be proven. Going through all feasible witnesses would take too long
 //! where there are hundreds of millions; after [`LOOKS_MAX`] of them only the last of each range is
 //! looked at, and the counts of locations are lower bounds.
@@ -12,13 +12,14 @@
 //! a few a group. The checker has to accept every run.
 
 use reweave_analysis::{
-    Alternative, Detail, Evidence, Finding, Info, Nondeterminism, Proof, Subject, spelled,
+    Alternative, Class, Detail, Evidence, Finding, Identities, Info, Nondeterminism, Proof,
+    Subject, spelled,
 };
 use reweave_base::{FxHashMap, Id, IndexVec};
 use reweave_driver::Evaluator;
 use reweave_reorder::{Answer, Budget, Query};
 use reweave_trace::views::Mode as LockMode;
-use reweave_trace::{After, EventId, Goal, Reordering, SiteId, Trace};
+use reweave_trace::{AccessOp, After, EventId, Goal, Op, Reordering, SiteId, Trace};
 
 use crate::accesses::{Accesses, ReadsFrom};
 use crate::values::Values;
@@ -37,7 +38,7 @@ pub(crate) const GROUPS_MAX: usize = 100_000;
 /// How many feasible witnesses are gone through one by one.
 const LOOKS_MAX: u64 = 20_000_000;
 
-/// Reads at one code location, or of one variable at the end of the run, that can see other writes.
+/// Reads of one variable at one code location, or at the end of the run, that can see other writes.
 #[derive(Clone, Debug)]
 pub(crate) struct Group {
     /// How many pairs of a read and a write that it can see instead were counted.
@@ -55,20 +56,21 @@ pub(crate) struct Write {
     pub(crate) tries: Vec<(ReadsFrom, Option<EventId>)>,
 }
 
-/// What distinguishes groups: the location of a read; or for reads at the end of the run, that of
-/// the write that they saw.
-type Key = (bool, Option<SiteId>);
+/// What distinguishes groups: the location of a read, or for reads at the end of the run, that of the write that they
+/// saw; and what is read. A helper may be handed different variables.
+type Key = (bool, Option<SiteId>, Class);
 
 /// All groups, in the order in which they were first met.
 #[derive(Debug)]
 pub(crate) struct Groups<'a, 't> {
     accesses: &'a Accesses<'t>,
     trace: &'t Trace,
+    identities: Identities<'t>,
     locations: IndexVec<SiteId, SiteId>,
     group_of: FxHashMap<Key, usize>,
     pub(crate) groups: Vec<Group>,
     looks_left: u64,
-    /// Whether reads at one location make a group, or each read does.
+    /// Whether reads of one variable at one location make a group, or each read does.
     is_grouped: bool,
     /// Known if writes that give the same value are to be let go.
     values: Option<&'a Values<'t>>,
@@ -90,6 +92,7 @@ impl<'a, 't> Groups<'a, 't> {
         Self {
             accesses,
             trace,
+            identities: Identities::new(trace),
             locations: trace.names().first_sites(),
             group_of: FxHashMap::default(),
             groups: Vec::new(),
@@ -152,9 +155,10 @@ impl<'a, 't> Groups<'a, 't> {
     /// The group of `reader`, unless there are too many.
     fn group(&mut self, reader: &ReadsFrom) -> Option<usize> {
         let location = |event: EventId| self.locations[self.trace.event(event).site];
+        let class = self.identities.class_of(Op::Access(AccessOp::Read, reader.var));
         let key = match reader.read {
-            Some(read) => (true, Some(location(read))),
-            None => (false, reader.writer.map(location)),
+            Some(read) => (true, Some(location(read)), class),
+            None => (false, reader.writer.map(location), class),
         };
         let known = self.group_of.get(&key).copied().filter(|_| self.is_grouped);
         if known.is_some() || self.groups.len() >= GROUPS_MAX {

@@ -2,8 +2,9 @@
 //! ever, crashes, failed assertions; misuse of locks, conditions and threads.
 //!
 //! Nothing is predicted here. The recorder wrote how the run ended ([`RunEnd`]), and a run that ended
-//! badly is a finding of its own: it happened. There is at most one for a trace. Misuse at the same code
-//! locations is one finding.
+//! badly is a finding of its own: it happened. There is at most one for a trace. A deadlock is one like those that are
+//! predicted, so that it is called the same in every run; its schedule is the recorded run up to there. Misuse at the
+//! same code locations is one finding.
 //!
 //! ```
 //! use reweave_analysis::{Analysis as _, Gathered, Settings, Subject};
@@ -27,10 +28,12 @@
 
 use reweave_analysis::{
     Analysis, Coverage, Detail, Evidence, Finding, Guarantee, Identities, Info, Instances, Kind,
-    Layer, Settings, Sink, Subject, located,
+    Layer, Proof, Settings, Sink, Subject, located,
 };
 use reweave_base::FxHashMap;
-use reweave_trace::{EndKind, Misuse, RunEnd, ThreadEnd, Trace};
+use reweave_trace::{
+    EndKind, EventId, Goal, Misuse, Reordering, RunEnd, ThreadEnd, ThreadId, Trace,
+};
 
 /// Every analysis of this family.
 pub const ANALYSES: &[&dyn Analysis] = &[&Failed, &Stuck, &Misused];
@@ -81,7 +84,7 @@ impl Analysis for Stuck {
     }
 
     fn run(&self, subject: &Subject<'_>, _: &Settings, sink: &mut dyn Sink) -> Coverage {
-        report(subject.trace(), &STUCK, EndKind::is_stuck, sink)
+        report(subject, &STUCK, EndKind::is_stuck, sink)
     }
 }
 
@@ -91,7 +94,7 @@ impl Analysis for Failed {
     }
 
     fn run(&self, subject: &Subject<'_>, _: &Settings, sink: &mut dyn Sink) -> Coverage {
-        report(subject.trace(), &FAILED, EndKind::is_failure, sink)
+        report(subject, &FAILED, EndKind::is_failure, sink)
     }
 }
 
@@ -106,24 +109,42 @@ pub fn applies(info: &Info, trace: &Trace) -> bool {
 }
 
 fn report(
-    trace: &Trace,
+    subject: &Subject<'_>,
     info: &'static Info,
     is_of: fn(EndKind) -> bool,
     sink: &mut dyn Sink,
 ) -> Coverage {
+    let trace = subject.trace();
     if let Some(run_end) = trace.run_end().filter(|run_end| is_of(run_end.kind)) {
+        let events: Vec<EventId> = run_end.threads.iter().map(|thread| thread.event).collect();
+        let is_deadlock = run_end.kind == EndKind::Deadlock;
+        let shown = if is_deadlock { deadlocked(subject, &events) } else { None };
         // A break would only say that no more are wanted, and there are none.
         _ = sink.found(Finding {
             analysis: info.name,
-            kind: info.kind,
-            events: run_end.threads.iter().map(|thread| thread.event).collect(),
+            kind: if is_deadlock { Kind::Deadlock } else { info.kind },
+            events,
             message: message(trace, run_end),
             count: 1,
-            evidence: Evidence::Observed,
+            evidence: Evidence::Observed(shown),
             detail: Detail::None,
         });
     }
     Coverage { analysis: info.name, truncated: None, counters: Vec::new() }
+}
+
+/// The recorded run up to where threads were blocked at `cycle`. There is none where the recorder did not see what
+/// they hold, or what they asked for.
+fn deadlocked(subject: &Subject<'_>, cycle: &[EventId]) -> Option<Proof> {
+    let trace = subject.trace();
+    let last = *cycle.iter().max()?;
+    let count = |thread: ThreadId| {
+        let own = trace.thread_events(thread);
+        own.partition_point(|event| event < &last && !cycle.contains(event)) as u32
+    };
+    let base = trace.names().threads.entries().map(|(thread, _)| count(thread)).collect();
+    let run = Reordering { base, schedule: Vec::new() };
+    subject.prove(run, Goal::Deadlock(cycle.to_vec())).ok()
 }
 
 impl Analysis for Misused {
@@ -163,7 +184,7 @@ fn misused(trace: &Trace, misuse: &Misuse) -> Finding {
         events: [misuse.event].into_iter().chain(misuse.other).collect(),
         message,
         count: 1,
-        evidence: Evidence::Observed,
+        evidence: Evidence::Observed(None),
         detail: Detail::Misuse(misuse.kind),
     }
 }

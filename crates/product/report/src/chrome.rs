@@ -2,7 +2,7 @@
 //!
 //! Of a finding's schedule every event is shown, at the moment of its step; beside it the same
 //! events as they were observed, at the moments of their numbers. What is next at the end is next
-//! at the same moment. Of a long schedule only the end is shown.
+//! at the same moment. Of what happened there is no other order. Of a long schedule only the end is shown.
 
 use std::io::{self, Write};
 
@@ -10,8 +10,8 @@ use reweave_analysis::{Proof, Reported};
 use reweave_format::chrome::{Run, write_runs};
 use reweave_trace::{EventId, Trace};
 
-use crate::Examined;
 use crate::schedule::{numbered, steps, steps_count};
+use crate::{Examined, standing};
 
 /// How many findings are shown, each with both its orders.
 const FINDINGS_MAX: usize = 100;
@@ -46,6 +46,9 @@ pub fn chrome(out: &mut dyn Write, examined: &[Examined<'_>]) -> io::Result<()> 
         let events = scheduled.iter().map(|&(_, event)| event).collect();
         let title = format!("{id} observed");
         runs.push(Run::some_observed(trace, title, events, marked.clone()));
+        if standing::happened(trace, &reported.finding) {
+            continue;
+        }
         runs.push(Run::given(trace, format!("{id} predicted"), scheduled, marked));
     }
     write_runs(out, &runs)

@@ -90,11 +90,13 @@ impl<'a> Explanation<'a> {
             let named = argument::named(trace, proof);
             Slice::new(trace, finding, Reach::COMPARED, &named)
         });
+        // Nor do its steps need an argument.
+        let argued = proof.filter(|_| finding.guarantee() != Guarantee::Observed);
         Self {
             reported,
             sections: sections(trace, finding),
-            steps: proof.map_or_else(Vec::new, |proof| steps::argued(trace, proof)),
-            ending: proof.map_or_else(Vec::new, |proof| steps::ending(trace, proof)),
+            steps: argued.map_or_else(Vec::new, |proof| steps::argued(trace, proof)),
+            ending: argued.map_or_else(Vec::new, |proof| steps::ending(trace, proof)),
             fix: fix::paragraphs(trace, finding),
             sides,
             ends: proof.and_then(|proof| ends(trace, proof, &finding.detail)),
@@ -126,6 +128,9 @@ impl<'a> Explanation<'a> {
         let finding = &self.reported.finding;
         match (finding.detail.state(), finding.evidence.proof()) {
             (Some(_), _) => Some("The state"),
+            (None, Some(_)) if finding.guarantee() == Guarantee::Observed => {
+                Some("How it happened")
+            }
             (None, Some(_)) => Some("How it happens"),
             (None, None) => None,
         }

@@ -64,9 +64,13 @@ fn free_read(trace: &Trace, proof: &Proof, read: EventId, after: After) -> Strin
     format!("Event {number} {what}; {rest}.")
 }
 
-/// What introduces a schedule.
-pub fn heading(proof: &Proof) -> &'static str {
+/// What introduces the run of what happened in it.
+pub const AS_OBSERVED: &str = "As it was observed:";
+
+/// What introduces `proof`, the schedule of `finding`.
+pub fn heading(finding: &Finding, proof: &Proof) -> &'static str {
     match proof.goal() {
+        _ if finding.guarantee() == Guarantee::Observed => AS_OBSERVED,
         Goal::Race(..) | Goal::Enabled(_) => "A schedule that leads to it:",
         Goal::Deadlock(_) => "A schedule that deadlocks:",
         Goal::Stuck(_) => "A schedule after which nobody goes on:",

@@ -382,7 +382,7 @@ fn code_flow(examined: &Examined<'_>, finding: &Finding, extent: Extent) -> Opti
     let flows: Vec<Value> = flows
         .map(|(thread, steps)| json!({ "id": shown(names.name(thread)), "locations": steps }))
         .collect();
-    let message = text(heading(proof).trim_end_matches(':'));
+    let message = text(heading(finding, proof).trim_end_matches(':'));
     (!flows.is_empty()).then(|| json!({ "message": message, "threadFlows": flows }))
 }
 

@@ -520,7 +520,7 @@ pub fn goal(finding: &Finding) -> &'static str {
             | Goal::Reaches(_)
             | Goal::Leaves { .. },
         ) => "order",
-        None if finding.kind == Kind::Stuck => "stuck",
+        None if matches!(finding.kind, Kind::Stuck | Kind::Deadlock) => "stuck",
         None => "order",
     }
 }

@@ -441,7 +441,7 @@ pub fn evidence(
             }
         }
         (None, Some(accepted)) => {
-            writeln!(out, "  {}", heading(accepted))?;
+            writeln!(out, "  {}", heading(finding, accepted))?;
             write_table(out, &Table::new(trace, accepted, extent), width)?;
         }
         (None, None) => {}

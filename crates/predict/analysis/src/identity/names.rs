@@ -102,8 +102,9 @@ pub(super) fn joined(names: impl Iterator<Item = Name>) -> Name {
 
 /// `names`, which follow each other in a cycle, from wherever it is read.
 pub(super) fn cycle(names: impl Iterator<Item = Name>) -> Name {
-    let (texts, all) = gathered(names);
-    Name { text: turned(&texts), ..all }
+    let (mut texts, all) = gathered(names);
+    turn(&mut texts);
+    Name { text: texts.join("\n"), ..all }
 }
 
 /// The texts of `names`, and what holds of all together.
@@ -117,13 +118,11 @@ fn gathered(names: impl Iterator<Item = Name>) -> (Vec<String>, Name) {
     (texts, all)
 }
 
-/// `names` in a cycle, from wherever it is read.
-fn turned(names: &[String]) -> String {
-    let turned = |by: usize| -> Vec<&str> {
-        let (before, after) = names.split_at(by);
-        after.iter().chain(before).map(String::as_str).collect()
-    };
-    (0..names.len()).map(turned).min().unwrap_or_default().join("\n")
+/// Reads `cycle` from the place that gives the least.
+pub(super) fn turn<T: Ord>(cycle: &mut [T]) {
+    let turned = |by: &usize| cycle[*by..].iter().chain(&cycle[..*by]);
+    let least = (0..cycle.len()).min_by(|one, other| turned(one).cmp(turned(other)));
+    cycle.rotate_left(least.unwrap_or(0));
 }
 
 /// `name` without what tells equals apart: numbers of objects and of lives, indices of elements, addresses; members of libraries.
@@ -257,7 +256,10 @@ mod tests {
 
     #[test]
     fn a_cycle_begins_anywhere() {
-        let of = |names: [&str; 3]| turned(&names.map(str::to_owned));
+        let of = |mut names: [&'static str; 3]| {
+            turn(&mut names);
+            names
+        };
         assert_eq!(of(["b", "c", "a"]), of(["a", "b", "c"]));
         assert_ne!(of(["b", "a", "c"]), of(["a", "b", "c"]));
     }

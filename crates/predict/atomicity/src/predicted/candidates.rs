@@ -17,6 +17,7 @@
 
 use std::mem;
 
+use reweave_analysis::{Class, Identities};
 use reweave_base::{FxHashMap, IndexVec};
 use reweave_order::mhb::MustHappenBefore;
 use reweave_trace::views::{CriticalSection, Mode};
@@ -25,7 +26,7 @@ use reweave_trace::{EventId, LockId, NameKind, SiteId, ThreadId, Trace, VarId};
 use super::Pattern;
 use crate::blocks::{BlockRunId, Blocks};
 
-/// How many patterns of one set of code locations are kept.
+/// How many patterns of one set of code locations and variables are kept.
 pub const KEPT_MAX: usize = 64;
 
 /// How many of one range are kept.
@@ -34,13 +35,13 @@ const NEAREST: usize = 4;
 /// How many patterns are kept in all.
 const KEPT_TOTAL: usize = 2_000_000;
 
-/// How many sets of code locations are distinguished.
+/// How many sets of code locations and variables are distinguished.
 const GROUPS_MAX: usize = 1_000_000;
 
 /// Which patterns are kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Extent {
-    /// Of each set of code locations the first few.
+    /// Of each set of code locations and variables the first few.
     Some,
     /// All.
     All,
@@ -55,7 +56,7 @@ pub enum Width {
     Two,
 }
 
-/// The patterns at one set of code locations.
+/// The patterns at one set of code locations, on the same variables.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Group {
     /// How many there are.
@@ -72,10 +73,13 @@ impl Group {
     }
 }
 
-/// Code locations of a pattern in a fixed order.
-type Key = [Option<SiteId>; 4];
+/// The code location of an event, and the class of what it accesses.
+type Side = (SiteId, Option<Class>);
 
-/// The patterns of a trace, by code locations.
+/// What the events of a pattern are at and on, in a fixed order. A helper may be handed different variables.
+type Key = [Option<Side>; 4];
+
+/// The patterns of a trace, by code locations and variables.
 #[derive(Debug)]
 pub struct Candidates<'a, 't> {
     trace: &'t Trace,
@@ -96,7 +100,7 @@ struct Groups {
     /// How many patterns are kept in all groups.
     kept_count: usize,
     steps_left: u64,
-    /// Whether there are more sets of code locations than are distinguished.
+    /// Whether there are more sets of code locations and variables than are distinguished.
     is_full: bool,
 }
 
@@ -168,7 +172,7 @@ impl<'a, 't> Candidates<'a, 't> {
         (mem::take(&mut self.groups.groups), is_whole)
     }
 
-    /// Whether the search ended because there are too many sets of code locations.
+    /// Whether the search ended because there are too many sets of code locations and variables.
     #[must_use]
     pub const fn is_full(&self) -> bool {
         self.groups.is_full
@@ -243,8 +247,8 @@ impl<'a, 't> Candidates<'a, 't> {
 
     /// Adds the patterns around one access of another thread to `var`, which `writes` or not.
     fn add_single(&mut self, pair: &Pair<'_, 't>, var: VarId, writes: bool) -> Option<()> {
-        let (trace, accesses) = (self.trace, &self.accesses);
-        let location = |event: EventId| accesses.locations[trace.event(event).site];
+        let accesses = &self.accesses;
+        let side = |event: EventId| accesses.side(self.trace, event);
         let variable = accesses.of_var(var);
         for peers in &variable.peers {
             self.groups.spend(1)?;
@@ -257,7 +261,7 @@ impl<'a, 't> Candidates<'a, 't> {
                     let range = pair.range(alike);
                     let kept = self.groups.nearest(pair, range).iter().map(|&one| [one, one]);
                     let patterns = kept.map(|between| pair.pattern(between)).collect();
-                    self.groups.add(range.len() as u64, patterns, location)?;
+                    self.groups.add(range.len() as u64, patterns, side)?;
                 }
             }
         }
@@ -272,8 +276,8 @@ impl<'a, 't> Candidates<'a, 't> {
         early: (VarId, bool),
         late: (VarId, bool),
     ) -> Option<()> {
-        let (trace, accesses) = (self.trace, &self.accesses);
-        let location = |event: EventId| accesses.locations[trace.event(event).site];
+        let accesses = &self.accesses;
+        let side = |event: EventId| accesses.side(self.trace, event);
         // Whoever accesses both is found among those who access the variable that fewer do.
         let count = |(var, _): (VarId, bool)| accesses.of_var(var).alike.len();
         let is_early = count(early) <= count(late);
@@ -297,7 +301,7 @@ impl<'a, 't> Candidates<'a, 't> {
                     }
                     let (early, late) = if is_early { (one, partner) } else { (partner, one) };
                     let between = closest(pair.range(early), pair.range(late));
-                    self.groups.add_closest(pair, &between, location)?;
+                    self.groups.add_closest(pair, &between, side)?;
                 }
             }
         }
@@ -330,28 +334,28 @@ impl Groups {
         &mut self,
         pair: &Pair<'_, '_>,
         between: &[[EventId; 2]],
-        location: impl Fn(EventId) -> SiteId,
+        side: impl Fn(EventId) -> Side,
     ) -> Option<()> {
         self.spend(between.len() as u64)?;
         let lates: Vec<EventId> = between.iter().map(|&[_, late]| late).collect();
         let kept = self.nearest(pair, &lates);
         let is_kept = |[_, late]: &&[EventId; 2]| kept.binary_search(late).is_ok();
         let patterns = between.iter().filter(is_kept).map(|&between| pair.pattern(between));
-        self.add(lates.len() as u64, patterns.collect(), location)
+        self.add(lates.len() as u64, patterns.collect(), side)
     }
 
-    /// Counts `count` patterns at the same locations, of which `patterns` may be tried; none if
-    /// there are too many locations.
+    /// Counts `count` patterns with the same sides, of which `patterns` may be tried; none if
+    /// there are too many sets of sides.
     fn add(
         &mut self,
         count: u64,
         patterns: Vec<Pattern>,
-        location: impl Fn(EventId) -> SiteId,
+        side: impl Fn(EventId) -> Side,
     ) -> Option<()> {
         let Some(pattern) = patterns.first() else { return Some(()) };
         let mut key: Key = [None; 4];
         for (slot, event) in key.iter_mut().zip(pattern.chain()) {
-            *slot = Some(location(event));
+            *slot = Some(side(event));
         }
         key.sort_unstable();
         if self.groups.len() >= GROUPS_MAX && !self.group_of.contains_key(&key) {
@@ -493,6 +497,8 @@ struct Accesses {
     locks: IndexVec<LocksId, Vec<(LockId, Mode)>>,
     /// For each site the first with the same location.
     locations: IndexVec<SiteId, SiteId>,
+    /// The class of each of the variables.
+    classes: IndexVec<VarId, Option<Class>>,
 }
 
 impl Variable {
@@ -518,7 +524,9 @@ impl Accesses {
             by_thread: FxHashMap::default(),
             locks: IndexVec::new(),
             locations: names.first_sites(),
+            classes: IndexVec::from_elem(None, names.vars.len()),
         };
+        let identities = Identities::new(trace);
         let mut known: FxHashMap<Vec<(LockId, Mode)>, LocksId> = FxHashMap::default();
         let mut alike: FxHashMap<(VarId, ThreadId, bool, SiteId, LocksId), usize> =
             FxHashMap::default();
@@ -535,6 +543,7 @@ impl Accesses {
             if !is_wanted(var) {
                 continue;
             }
+            accesses.classes[var].get_or_insert_with(|| identities.class_of(event.op));
             let locks = *held[event.thread].get_or_insert_with(|| {
                 let mut list: Vec<(LockId, Mode)> = trace
                     .sections()
@@ -555,6 +564,12 @@ impl Accesses {
             variable.alike[at].events.push(id);
         }
         accesses
+    }
+
+    /// Where `event` is, and what it accesses.
+    fn side(&self, trace: &Trace, event: EventId) -> Side {
+        let event = trace.event(event);
+        (self.locations[event.site], event.op.var().and_then(|var| self.classes[var]))
     }
 
     /// The accesses to `var`.

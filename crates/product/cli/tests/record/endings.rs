@@ -1,6 +1,9 @@
 //! How a run ended is in its trace, and what ended badly is found by `check` and explained.
 
+use std::collections::BTreeSet;
+
 use reweave_trace::EndKind;
+use serde_json::Value;
 
 use super::harness::{Recorded, Workshop, compilers};
 
@@ -52,7 +55,69 @@ fn a_thread_that_waits_for_a_lock_whose_holder_ended_is_found() {
 fn threads_that_wait_for_each_others_locks_are_found() {
     let waits = "T1 waits for lock b, which T2 holds at endings.c:29; \
                  T2 waits for lock a, which T1 holds at endings.c:36";
-    check("cycle", &STALLS, EndKind::Deadlock, &["S1 stuck", waits]);
+    let parts = ["D1 deadlock  observed", waits, "1 finding (deadlock 1)"];
+    check("cycle", &STALLS, EndKind::Deadlock, &parts);
+}
+
+/// The ids, guarantees and fingerprints of the deadlocks in a report, which has nothing else.
+#[track_caller]
+fn deadlocks(report: &str) -> Vec<(String, String, String)> {
+    let report: Value = serde_json::from_str(report).expect("the report is JSON");
+    let text = |value: &Value| value.as_str().expect("it is text").to_owned();
+    let deadlock = |finding: &Value| {
+        assert_eq!(finding["kind"], "deadlock", "{finding:#}");
+        let is_observed = finding["guarantee"] == "observed";
+        assert_eq!(finding["happened"] == true, is_observed, "{finding:#}");
+        let blocked = finding["witness"]["then"].as_array().expect("it has a schedule").len();
+        assert_eq!(finding["events"].as_array().map(Vec::len), Some(blocked), "{finding:#}");
+        (text(&finding["id"]), text(&finding["guarantee"]), text(&finding["fingerprint"]))
+    };
+    report["findings"].as_array().expect("there are findings").iter().map(deadlock).collect()
+}
+
+/// It is called what it is called in runs in which it is predicted, and what else can deadlock at the same line stays
+/// another finding.
+#[test]
+fn a_deadlock_that_happened_is_one_finding() {
+    let Some(compiler) = compilers("c").first().copied() else { return };
+    let folder = Workshop::with(&["deadlocked.c"]);
+    folder.build("deadlocked.c", compiler, &["-O0"]);
+    let json = ["check", "run.rwt", "--format", "json"];
+    for count in ["2", "3"] {
+        folder.record(&[], &["deadlocked", count]);
+        let (_, report) = said(&folder, &json);
+        let predicted = deadlocks(&report);
+        assert_eq!(predicted.len(), 2, "{report}");
+        assert!(predicted.iter().all(|it| it.1 == "witnessed"), "{report}");
+        folder.put("base.json", &report);
+        std::fs::rename(folder.path("run.rwt"), folder.path("well.rwt")).unwrap();
+
+        folder.record(&STALLS, &["deadlocked", count, "meet"]);
+        let (_, report) = said(&folder, &json);
+        let [one, other] = &deadlocks(&report)[..] else { panic!("{report}") };
+        assert_eq!([&*one.0, &*one.1, &*other.0, &*other.1], ["D1", "observed", "D2", "witnessed"]);
+        let names = |all: &[(String, String, String)]| -> BTreeSet<String> {
+            all.iter().map(|it| it.2.clone()).collect()
+        };
+        assert_eq!(names(&predicted), names(&[one.clone(), other.clone()]));
+        let (code, report) = said(&folder, &["check", "run.rwt", "--baseline", "base.json"]);
+        assert_eq!(code, Some(0), "{report}");
+        let (_, report) = said(&folder, &["check", "well.rwt", "run.rwt", "--format", "json"]);
+        let reports: Value = serde_json::from_str(&report).unwrap();
+        assert_eq!(reports[1]["findings"].as_array().map(Vec::len), Some(0), "{report}");
+
+        let (_, report) = said(&folder, &["explain", "run.rwt", "D1"]);
+        assert!(
+            report.contains("Who waits for whom") && report.contains("How it happened"),
+            "{report}"
+        );
+        assert!(report.contains("As it was observed:"), "{report}");
+        assert!(!report.contains("did not show it") && !report.contains("next:"), "{report}");
+        let refused = folder.reweave(&["confirm", "run.rwt", "D1", "--", "./deadlocked", count]);
+        let report = String::from_utf8_lossy(&refused.stderr);
+        assert_eq!(refused.status.code(), Some(2), "{report}");
+        assert!(report.contains("D1 happened in the recorded run"), "{report}");
+    }
 }
 
 #[test]

@@ -135,6 +135,36 @@ int main(void) {
 }
 ";
 
+/// So are other kinds: each of two locks, variables, blocks and objects is a fault of its own.
+#[test]
+fn a_helper_is_at_fault_for_each_thing_that_it_is_handed() {
+    for compiler in compilers("c") {
+        let workshop = Workshop::with(&["helpers.c"]);
+        workshop.build("helpers.c", compiler, &["-O0"]);
+        for (way, only, kind) in [
+            ("orders", "deadlocks.exact", "deadlock"),
+            ("reads", "determinism.strict", "nondeterminism"),
+            ("blocks", "atomicity.blocks", "atomicity"),
+            ("gates", "deadlocks.stuck", "stuck"),
+            ("locks", "deadlocks.stuck", "stuck"),
+            ("tokens", "deadlocks.stuck", "stuck"),
+            ("memory", "lifetimes.free", "use-after-free"),
+            ("handles", "lifetimes.close", "use-after-close"),
+        ] {
+            workshop.record(&[], &["helpers", way]);
+            let words = ["check", "run.rwt", "--only", only, "--format", "json"];
+            let output = workshop.reweave(&words);
+            let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+            let expected = BTreeMap::from([(kind.to_owned(), 2)]);
+            assert_eq!(kinds(&report), expected, "{compiler} {way}: {report:#}");
+            for finding in report["findings"].as_array().unwrap() {
+                assert_eq!(finding["guarantee"], "witnessed", "{compiler} {way}");
+                assert!(finding["places"].is_null(), "{compiler} {way}: {finding:#}");
+            }
+        }
+    }
+}
+
 /// Types may have the names by which recorders call what has none.
 #[test]
 fn members_of_types_with_odd_names_are_told_apart() {

@@ -19,7 +19,9 @@ use super::{Argument, Part};
 use crate::Examined;
 use crate::alternatives::{Choices, known_value};
 use crate::confirmation::{CAVEAT, Replayed};
-use crate::finding::{confirm_command, explain_command, heading, instances_note, remarks};
+use crate::finding::{
+    AS_OBSERVED, confirm_command, explain_command, heading, instances_note, remarks,
+};
 use crate::json::{self, unless_empty};
 use crate::legend::Legend;
 use crate::related::{Related, related};
@@ -387,8 +389,8 @@ impl Builder<'_> {
         let picture = Picture::new(trace, finding, Extent::BRIEF);
         let heading = match (&picture, proof) {
             (Some(picture), _) => picture.heading,
-            (None, Some(proof)) if !slice.predicted.is_empty() => heading(proof),
-            (None, _) => "As it was observed:",
+            (None, Some(proof)) if !slice.predicted.is_empty() => heading(finding, proof),
+            (None, _) => AS_OBSERVED,
         };
         // The page marks them by their colour.
         let heading = match heading.split_once(" (>") {

@@ -211,8 +211,8 @@ pub(crate) fn many_workers() -> Trace {
     reweave_testkit::std(&text.join("\n"))
 }
 
-/// A run that ended in a deadlock.
-pub(crate) fn deadlocked() -> (Trace, Outcome) {
+/// A run that ended in a deadlock, and what `analyses` find in it.
+pub(crate) fn deadlocked(analyses: &[&str]) -> (Trace, Outcome) {
     let drawing = "
     main      T1      T2
     fork(T1)
@@ -236,7 +236,7 @@ pub(crate) fn deadlocked() -> (Trace, Outcome) {
         misuses,
     });
     let trace = builder.finish().expect("it is well formed");
-    let outcome = found(&trace, &["endings.stuck", "deadlocks.exact"]);
+    let outcome = found(&trace, analyses);
     (trace, outcome)
 }
 
