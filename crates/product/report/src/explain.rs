@@ -160,7 +160,7 @@ pub fn deed(trace: &Trace, event: EventId) -> Option<String> {
         return None;
     }
     let waits = stuck::state(trace, event).filter(|state| state.starts_with("waits "));
-    waits.or_else(|| misuse::deed(trace, event)).map(str::to_owned)
+    waits.or_else(|| misuse::action(trace, event)).map(str::to_owned)
 }
 
 /// Why the run did not show `finding`, with what introduces that.

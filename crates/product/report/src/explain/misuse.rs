@@ -11,7 +11,7 @@ fn kind(trace: &Trace, finding: &Finding) -> Option<MisuseKind> {
 }
 
 /// What the thread of `event` does there, if that is a misuse; a trace has no operation for it.
-pub fn deed(trace: &Trace, event: EventId) -> Option<&'static str> {
+pub fn action(trace: &Trace, event: EventId) -> Option<&'static str> {
     let misuse = trace.run_end()?.misuses.iter().find(|misuse| misuse.event == event)?;
     Some(match misuse.kind {
         MisuseKind::ReleaseNotHeld | MisuseKind::ReleaseOfOthers => {
@@ -25,6 +25,7 @@ pub fn deed(trace: &Trace, event: EventId) -> Option<&'static str> {
         MisuseKind::UseClosed => "uses a file descriptor that is closed",
         MisuseKind::UnsafeInHandler => "calls a function that is not safe in a signal handler",
         MisuseKind::UseFreed => "uses memory that was freed",
+        MisuseKind::UseJoined => "uses the handle of a thread that is gone",
     })
 }
 
