@@ -179,13 +179,21 @@ impl Symbols {
     /// A call that stands in the stack several times in a row, as in a recursion, is shown once. What
     /// the source line reads comes last.
     pub fn site(&mut self, code: u64, stack: &[u64]) -> String {
+        self.site_behind(code, stack, 0)
+    }
+
+    /// The same without the first `left_out` functions, if the line of another is known.
+    fn site_behind(&mut self, code: u64, stack: &[u64], left_out: usize) -> String {
         let calls = stack.chunk_by(PartialEq::eq).map(|same| same[0]);
         let ids: Vec<ResolvedId> =
             std::iter::once(code).chain(calls).map(|code| self.resolve(code)).collect();
-        let frames = || ids.iter().flat_map(|id| &self.resolved[*id].frames);
-        let first = &self.resolved[ids[0]];
+        let all = || ids.iter().flat_map(|id| &self.resolved[*id].frames);
         let has_place = |frame: &Frame| frame.place().is_some();
-        let (location, depth) = if !first.frames.iter().any(has_place) && !first.is_of_system {
+        let left_out = if all().skip(left_out).any(has_place) { left_out } else { 0 };
+        let frames = || all().skip(left_out);
+        let first = &self.resolved[ids[0]];
+        let is_unknown = !first.frames.iter().any(has_place) && !first.is_of_system;
+        let (location, depth) = if is_unknown && left_out == 0 {
             (first.fallback.clone(), 0)
         } else {
             let own = frames().position(|frame| !frame.is_library && has_place(frame));

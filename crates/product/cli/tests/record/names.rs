@@ -29,13 +29,18 @@ const MADE_UP: [&str; 9] = [
     "0x",
 ];
 
-/// The names in the messages of all findings.
-fn headlines(folder: &Workshop) -> BTreeSet<String> {
+/// The messages of all findings.
+fn messages(folder: &Workshop) -> Vec<String> {
     let output = folder.reweave(&["check", "run.rwt", "--format", "json"]);
     let report: Value = serde_json::from_slice(&output.stdout).unwrap();
     let findings = report["findings"].as_array().unwrap();
-    let messages: Vec<&str> =
-        findings.iter().map(|finding| finding["message"].as_str().unwrap()).collect();
+    let message = |finding: &Value| finding["message"].as_str().unwrap().to_owned();
+    findings.iter().map(message).collect()
+}
+
+/// The names in them.
+fn headlines(folder: &Workshop) -> BTreeSet<String> {
+    let messages = messages(folder);
     for message in &messages {
         let made_up = MADE_UP.iter().find(|made_up| message.contains(**made_up));
         assert_eq!(made_up, None, "{message}");
@@ -95,14 +100,14 @@ fn members_elements_unions_and_bit_fields_of_c() {
         "named_cache.c",
         &LEVELS,
         expect![[r#"
-        cache.counts.writes
-        cache.entries[1].hits
-        cache.grid[1][2]
-        int[]#1[5]
-        item#1.ready/done
-        item#1.refs
-        item#1.value.large
-    "#]],
+            Item#1.ready/done
+            Item#1.refs
+            Item#1.value.large
+            cache.counts.writes
+            cache.entries[1].hits
+            cache.grid[1][2]
+            int[]#1[5]
+        "#]],
     );
 }
 
@@ -166,6 +171,143 @@ fn what_containers_hold_and_closures_capture() {
         int[]#1[3]
         main().total
         node<int,Point>#1.second.x
+    "#]],
+    );
+}
+
+/// In each build, also with `more` options: the names of what the program races on, and where that was allocated.
+#[track_caller]
+fn check_allocated(name: &str, more: &[&[&str]], expected: Expect) {
+    let (stem, extension) = name.split_once('.').unwrap();
+    let folder = Workshop::with(&[name]);
+    let mut seen: Option<String> = None;
+    for compiler in compilers(extension) {
+        for options in
+            [&["-O0"], &["-O2"]].into_iter().map(|it| &it[..]).chain(more.iter().copied())
+        {
+            folder.build(name, compiler, options);
+            let mut lines = BTreeSet::new();
+            for seed in ["1", "2", "3"] {
+                let recorded = folder.record(&["--seed", seed], &[stem]);
+                assert_eq!(recorded.behaviour.code, Some(0), "{}", recorded.said);
+                lines.extend(messages(&folder).iter().flat_map(|message| quoted(message)));
+                let report = folder.reweave(&["check", "run.rwt"]).stdout;
+                let report = String::from_utf8_lossy(&report).into_owned();
+                let told = report.lines().filter(|line| line.contains(" was allocated at "));
+                lines.extend(told.flat_map(|line| line.trim().split("; ")).map(str::to_owned));
+            }
+            let lines: String = lines.iter().map(|line| format!("{line}\n")).collect();
+            let first = seen.get_or_insert_with(|| lines.clone());
+            assert_eq!(*first, lines, "{compiler} {options:?}");
+        }
+    }
+    if let Some(lines) = seen {
+        expected.assert_eq(&lines);
+    }
+}
+
+const STATIC: &[&str] = &["-O2", "-static"];
+
+#[test]
+fn what_new_makes_is_allocated_where_it_stands() {
+    check_allocated(
+        "named_made.cpp",
+        &[STATIC],
+        expect![[r#"
+        Box<int>#1 was allocated at named_made.cpp:36 by main
+        Box<int>#1.other
+        Derived#1 was allocated at named_made.cpp:61 by main
+        Derived#1.second
+        Line#1 was allocated at named_made.cpp:62 by main
+        Line#1.cells[1]
+        Made#1 was allocated at named_made.cpp:60 by main
+        Made#1.kind
+        Owner::Owned#1 was allocated at named_made.cpp:30 by main
+        Owner::Owned#1.next
+        Pair[]#1 was allocated at named_made.cpp:58 by main
+        Pair[]#1[1].left
+        Point#1 was allocated at named_made.cpp:54 by main
+        Point#1.x
+        Point#2 was allocated at named_made.cpp:67 by main
+        Point#2.y
+        Point[]#1 was allocated at named_made.cpp:56 by main
+        Point[]#1[2].y
+        char[]#1 was allocated at named_made.cpp:75 by main
+        char[]#1[4]
+        int[]#1 was allocated at named_made.cpp:71 by main
+        int[]#1[5]
+        node<int,Point>#1 was allocated at named_made.cpp:72 by main
+        node<int,Point>#1.second.x
+        node<int>#1
+        node<int>#1 was allocated at named_made.cpp:73 by main
+    "#]],
+    );
+}
+
+#[test]
+fn a_program_may_replace_new() {
+    check_allocated(
+        "named_own_new.cpp",
+        &[STATIC],
+        expect![[r#"
+        Point#1 was allocated at named_own_new.cpp:37 by main
+        Point#1.x
+        Point[]#1 was allocated at named_own_new.cpp:39 by main
+        Point[]#1[2].y
+        freed_count
+    "#]],
+    );
+    for compiler in compilers("cpp") {
+        let folder = Workshop::with(&["named_own_new.cpp"]);
+        for options in [&["-O2"], STATIC] {
+            folder.build("named_own_new.cpp", compiler, options);
+            let printed = folder.record(&[], &["named_own_new"]).behaviour.printed;
+            assert_eq!(printed, "2 2\n", "{compiler} {options:?}");
+        }
+    }
+}
+
+#[test]
+fn blocks_of_wrappers_are_their_callers() {
+    check_allocated(
+        "named_items.c",
+        &[STATIC],
+        expect![[r#"
+        int[]#1 was allocated at named_items.c:60 by main
+        int[]#1[3]
+        item#1 was allocated at named_items.c:38 by main
+        item#1.lock
+        item#1.values[1]
+        item#2 was allocated at named_items.c:54 by main
+        item#2.refs
+        item#3.lock
+        list#1 was allocated at named_items.c:58 by main
+        list#1.length
+        message#1 was allocated at named_items.c:55 by main
+        message#1.text[9]
+        node#1 was allocated at named_items.c:62 by main
+        node#1.value.large
+        odd#1 was allocated at named_items.c:57 by main
+        odd#1.c
+        pair#1 was allocated at named_items.c:57 by main
+        pair#1.right
+        pair[]#1 was allocated at named_items.c:59 by main
+        pair[]#1[1].left
+    "#]],
+    );
+}
+
+#[test]
+fn no_type_is_guessed() {
+    check_allocated(
+        "named_guesses.c",
+        &[STATIC],
+        expect![[r#"
+        block@named_guesses.c:18#1+4
+        block@named_guesses.c:23#1+4
+        block@named_guesses.c:31#1+8
+        row#1 was allocated at named_guesses.c:29 by main
+        row#1.cells[2]
     "#]],
     );
 }
