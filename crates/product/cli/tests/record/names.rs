@@ -57,15 +57,30 @@ fn has_offset(text: &str) -> bool {
 
 /// What stands in backquotes, without the operation.
 fn quoted(message: &str) -> Vec<String> {
-    let operand = |text: &str| match text.strip_suffix(')').and_then(|it| it.split_once('(')) {
+    message.split('`').skip(1).step_by(2).map(operand).collect()
+}
+
+/// The same with its place, where one follows.
+fn placed(message: &str) -> Vec<String> {
+    let parts: Vec<&str> = message.split('`').skip(1).collect();
+    let line = |pair: &[&str]| {
+        let place = pair.get(1).and_then(|behind| behind.strip_prefix(" at "));
+        let place = place.and_then(|place| place.split([' ', ',']).next());
+        operand(pair[0]) + &place.map_or(String::new(), |place| format!(" at {place}"))
+    };
+    parts.chunks(2).map(line).collect()
+}
+
+/// `x` of `w(x)`.
+fn operand(text: &str) -> String {
+    match text.strip_suffix(')').and_then(|it| it.split_once('(')) {
         Some((operation, operand))
             if operation.bytes().all(|it| it.is_ascii_lowercase() || it == b'.') =>
         {
             operand.to_owned()
         }
         _ => text.to_owned(),
-    };
-    message.split('`').skip(1).step_by(2).map(operand).collect()
+    }
 }
 
 /// Builds and records the program in all ways with `levels`; the names must be `expected` in each.
@@ -175,7 +190,7 @@ fn what_containers_hold_and_closures_capture() {
     );
 }
 
-/// In each build, also with `more` options: the names of what the program races on, and where that was allocated.
+/// In each build, also with `more` options: what findings are about and where, and where that was allocated.
 #[track_caller]
 fn check_allocated(name: &str, more: &[&[&str]], expected: Expect) {
     let (stem, extension) = name.split_once('.').unwrap();
@@ -190,7 +205,7 @@ fn check_allocated(name: &str, more: &[&[&str]], expected: Expect) {
             for seed in ["1", "2", "3"] {
                 let recorded = folder.record(&["--seed", seed], &[stem]);
                 assert_eq!(recorded.behaviour.code, Some(0), "{}", recorded.said);
-                lines.extend(messages(&folder).iter().flat_map(|message| quoted(message)));
+                lines.extend(messages(&folder).iter().flat_map(|message| placed(message)));
                 let report = folder.reweave(&["check", "run.rwt"]).stdout;
                 let report = String::from_utf8_lossy(&report).into_owned();
                 let told = report.lines().filter(|line| line.contains(" was allocated at "));
@@ -214,33 +229,33 @@ fn what_new_makes_is_allocated_where_it_stands() {
         "named_made.cpp",
         &[STATIC],
         expect![[r#"
-        Box<int>#1 was allocated at named_made.cpp:36 by main
-        Box<int>#1.other
-        Derived#1 was allocated at named_made.cpp:61 by main
-        Derived#1.second
-        Line#1 was allocated at named_made.cpp:62 by main
-        Line#1.cells[1]
-        Made#1 was allocated at named_made.cpp:60 by main
-        Made#1.kind
-        Owner::Owned#1 was allocated at named_made.cpp:30 by main
-        Owner::Owned#1.next
-        Pair[]#1 was allocated at named_made.cpp:58 by main
-        Pair[]#1[1].left
-        Point#1 was allocated at named_made.cpp:54 by main
-        Point#1.x
-        Point#2 was allocated at named_made.cpp:67 by main
-        Point#2.y
-        Point[]#1 was allocated at named_made.cpp:56 by main
-        Point[]#1[2].y
-        char[]#1 was allocated at named_made.cpp:75 by main
-        char[]#1[4]
-        int[]#1 was allocated at named_made.cpp:71 by main
-        int[]#1[5]
-        node<int,Point>#1 was allocated at named_made.cpp:72 by main
-        node<int,Point>#1.second.x
-        node<int>#1
-        node<int>#1 was allocated at named_made.cpp:73 by main
-    "#]],
+            Box<int>#1 was allocated at named_made.cpp:36 by main
+            Box<int>#1.other at named_made.cpp:86
+            Derived#1 was allocated at named_made.cpp:61 by main
+            Derived#1.second at named_made.cpp:83
+            Line#1 was allocated at named_made.cpp:62 by main
+            Line#1.cells[1] at named_made.cpp:84
+            Made#1 was allocated at named_made.cpp:60 by main
+            Made#1.kind at named_made.cpp:82
+            Owner::Owned#1 was allocated at named_made.cpp:30 by main
+            Owner::Owned#1.next at named_made.cpp:85
+            Pair[]#1 was allocated at named_made.cpp:58 by main
+            Pair[]#1[1].left at named_made.cpp:81
+            Point#1 was allocated at named_made.cpp:54 by main
+            Point#1.x at named_made.cpp:79
+            Point#2 was allocated at named_made.cpp:67 by main
+            Point#2.y at named_made.cpp:87
+            Point[]#1 was allocated at named_made.cpp:56 by main
+            Point[]#1[2].y at named_made.cpp:80
+            char[]#1 was allocated at named_made.cpp:75 by main
+            char[]#1[4] at named_made.cpp:92
+            int[]#1 was allocated at named_made.cpp:71 by main
+            int[]#1[5] at named_made.cpp:89
+            node<int,Point>#1 was allocated at named_made.cpp:72 by main
+            node<int,Point>#1.second.x at named_made.cpp:90
+            node<int>#1 at named_made.cpp:91
+            node<int>#1 was allocated at named_made.cpp:73 by main
+        "#]],
     );
 }
 
@@ -250,11 +265,10 @@ fn a_program_may_replace_new() {
         "named_own_new.cpp",
         &[STATIC],
         expect![[r#"
-        Point#1 was allocated at named_own_new.cpp:37 by main
-        Point#1.x
-        Point[]#1 was allocated at named_own_new.cpp:39 by main
-        Point[]#1[2].y
-        freed_count
+        Point#1 was allocated at named_own_new.cpp:38 by main
+        Point#1.x at named_own_new.cpp:33
+        Point[]#1 was allocated at named_own_new.cpp:40 by main
+        Point[]#1[2].y at named_own_new.cpp:34
     "#]],
     );
     for compiler in compilers("cpp") {
@@ -273,27 +287,29 @@ fn blocks_of_wrappers_are_their_callers() {
         "named_items.c",
         &[STATIC],
         expect![[r#"
-        int[]#1 was allocated at named_items.c:60 by main
-        int[]#1[3]
-        item#1 was allocated at named_items.c:38 by main
-        item#1.lock
-        item#1.values[1]
-        item#2 was allocated at named_items.c:54 by main
-        item#2.refs
-        item#3.lock
-        list#1 was allocated at named_items.c:58 by main
-        list#1.length
-        message#1 was allocated at named_items.c:55 by main
-        message#1.text[9]
-        node#1 was allocated at named_items.c:62 by main
-        node#1.value.large
-        odd#1 was allocated at named_items.c:57 by main
-        odd#1.c
-        pair#1 was allocated at named_items.c:57 by main
-        pair#1.right
-        pair[]#1 was allocated at named_items.c:59 by main
-        pair[]#1[1].left
-    "#]],
+            int[]#1 was allocated at named_items.c:60 by main
+            int[]#1[3] at named_items.c:82
+            item#1 was allocated at named_items.c:38 by main
+            item#1.lock
+            item#1.lock at named_items.c:72
+            item#1.values[1] at named_items.c:75
+            item#2 was allocated at named_items.c:54 by main
+            item#2.refs at named_items.c:76
+            item#3.lock
+            item#3.lock at named_items.c:72
+            list#1 was allocated at named_items.c:58 by main
+            list#1.length at named_items.c:80
+            message#1 was allocated at named_items.c:55 by main
+            message#1.text[9] at named_items.c:77
+            node#1 was allocated at named_items.c:62 by main
+            node#1.value.large at named_items.c:83
+            odd#1 was allocated at named_items.c:57 by main
+            odd#1.c at named_items.c:79
+            pair#1 was allocated at named_items.c:57 by main
+            pair#1.right at named_items.c:78
+            pair[]#1 was allocated at named_items.c:59 by main
+            pair[]#1[1].left at named_items.c:81
+        "#]],
     );
 }
 
@@ -303,12 +319,12 @@ fn no_type_is_guessed() {
         "named_guesses.c",
         &[STATIC],
         expect![[r#"
-        block@named_guesses.c:18#1+4
-        block@named_guesses.c:23#1+4
-        block@named_guesses.c:31#1+8
-        row#1 was allocated at named_guesses.c:29 by main
-        row#1.cells[2]
-    "#]],
+            block@named_guesses.c:18#1+4 at named_guesses.c:37
+            block@named_guesses.c:23#1+4 at named_guesses.c:36
+            block@named_guesses.c:31#1+8 at named_guesses.c:39
+            row#1 was allocated at named_guesses.c:29 by main
+            row#1.cells[2] at named_guesses.c:38
+        "#]],
     );
 }
 

@@ -92,13 +92,26 @@ impl DebugInfo {
         }
         (received.is_empty() && operands.is_empty()).then_some(())?;
         // A type that is named elsewhere in the statement counts only if it can hardly be meant otherwise.
-        let words = tokens.iter().filter_map(|token| match token {
-            Word(word) => Some(*word),
-            _ => None,
-        });
-        let named = words.flat_map(|word| self.types_named(function.unit, word));
+        let named = self.named_types(function, &tokens).into_iter();
         let contents = named.filter_map(|of| self.content(of, size, false));
         only(contents.filter(|content| content.size > 8)).map(Said::Receives)
+    }
+
+    /// The types that are named by words that are nothing else.
+    fn named_types(&self, function: Die, tokens: &[Token<'_>]) -> Vec<Die> {
+        let mut found = Vec::new();
+        for (at, token) in tokens.iter().enumerate() {
+            let Word(word) = token else { continue };
+            let before = at.checked_sub(1).map(|before| tokens[before]);
+            let is_tag = matches!(before, Some(Word("struct" | "union" | "class")));
+            let is_part = matches!(before, Some(Sign("." | "->")));
+            let is_called = tokens.get(at + 1) == Some(&Sign("("));
+            let is_type = is_tag || !is_part && !is_called;
+            if is_type && (is_tag || self.variables_named(function, word).is_empty()) {
+                found.extend(self.types_named(function.unit, word));
+            }
+        }
+        found
     }
 
     fn measured(

@@ -1,4 +1,5 @@
 // A program that replaces `operator new`, and counts.
+#include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <new>
@@ -6,22 +7,22 @@
 
 struct Point { int x, y; };
 
-static volatile int made_count;
-static volatile int freed_count;
+static std::atomic<int> made_count;
+static std::atomic<int> freed_count;
 
 void *operator new(std::size_t size) {
-    made_count = made_count + 1;
+    made_count++;
     if (void *made = std::malloc(size)) {
         return made;
     }
     throw std::bad_alloc();
 }
 void operator delete(void *made) noexcept {
-    freed_count = freed_count + 1;
+    freed_count++;
     std::free(made);
 }
 void operator delete(void *made, std::size_t) noexcept {
-    freed_count = freed_count + 1;
+    freed_count++;
     std::free(made);
 }
 
