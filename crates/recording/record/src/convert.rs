@@ -697,8 +697,8 @@ impl Symbols for Rc<RefCell<symbols::Symbols>> {
         self.borrow_mut().object(address)
     }
 
-    fn content(&mut self, birth: &Birth<'_>) -> Option<Content> {
-        self.borrow_mut().content(birth)
+    fn born(&mut self, birth: &Birth<'_>) -> (Option<Content>, String) {
+        self.borrow_mut().born(birth)
     }
 
     fn content_path(&mut self, content: &Content, offset: u64, size: Option<u64>) -> String {

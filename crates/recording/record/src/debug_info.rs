@@ -17,6 +17,7 @@ pub mod allocations;
 mod locals;
 pub mod paths;
 mod ranges;
+mod statements;
 #[cfg(test)]
 mod tests;
 
@@ -386,10 +387,10 @@ impl DebugInfo {
         scopes
     }
 
-    /// The definitions in `unit` of types called `name`, without scopes.
-    fn types_named(&self, unit: u32, name: &str) -> Vec<Die> {
-        let Some(slot) = self.slots.get(unit as usize) else { return Vec::new() };
-        let names = slot.names.get_or_init(|| {
+    /// The types in `unit` by their names without scopes.
+    fn type_names(&self, unit: u32) -> Option<&FxHashMap<String, Vec<usize>>> {
+        let slot = self.slots.get(unit as usize)?;
+        Some(slot.names.get_or_init(|| {
             let mut names: FxHashMap<String, Vec<usize>> = FxHashMap::default();
             for &offset in self.index(unit).map_or(&[][..], |index| &index.types) {
                 let entry = |unit: &Unit| unit.entry(gimli::UnitOffset(offset)).ok();
@@ -399,9 +400,23 @@ impl DebugInfo {
                 }
             }
             names
-        });
-        let found = names.get(name).map_or(&[][..], Vec::as_slice);
+        }))
+    }
+
+    /// The definitions in `unit` of types called `name`, without scopes.
+    fn types_named(&self, unit: u32, name: &str) -> Vec<Die> {
+        let found = self.type_names(unit).and_then(|names| names.get(name));
+        let found = found.map_or(&[][..], Vec::as_slice);
         found.iter().map(|&offset| Die { unit, offset }).collect()
+    }
+
+    /// The same of types whose names begin with `start`.
+    fn types_starting(&self, unit: u32, start: &str) -> Vec<Die> {
+        let names = self.type_names(unit).into_iter().flatten();
+        let found = names.filter(|(name, _)| name.starts_with(start));
+        let mut offsets: Vec<usize> = found.flat_map(|(_, offsets)| offsets).copied().collect();
+        offsets.sort_unstable();
+        offsets.into_iter().map(|offset| Die { unit, offset }).collect()
     }
 
     /// The definition of the type that the entry of `die` only declares: compilers may give it in one unit alone.

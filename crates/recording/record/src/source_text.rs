@@ -20,6 +20,12 @@ use xxhash_rust::xxh3::Xxh3;
 /// Larger files are not read.
 const BYTES_MAX: u64 = 16 << 20;
 
+/// No statement is looked for further up or down.
+const LINES_MAX: usize = 6;
+
+/// Longer ones are not read.
+const STATEMENT_BYTES_MAX: usize = 2_000;
+
 /// The sources of a program that has ended.
 pub struct SourceTexts {
     /// Where relative names of files start.
@@ -41,6 +47,27 @@ impl SourceTexts {
             self.files.insert(file.to_owned(), lines(&self.base.join(file)));
         }
         self.files.get(file)?.as_deref()
+    }
+
+    /// The statements of which one is at the line `number` of `file`, from the end of the one before.
+    pub fn statement(&mut self, file: &str, number: u32) -> Option<String> {
+        let lines = self.lines(file)?;
+        let at = (number as usize).checked_sub(1).filter(|&at| at < lines.len())?;
+        let code = |line: usize| lines[line].split("//").next().unwrap_or("").trim();
+        let ends = |line: usize, marks: &[char]| {
+            let is_blank = code(line).is_empty() || code(line).starts_with('#');
+            is_blank || code(line).ends_with(marks)
+        };
+        let mut first = at;
+        while first > 0 && at - first < LINES_MAX && !ends(first - 1, &[';', '{', '}', ':']) {
+            first -= 1;
+        }
+        let mut last = at;
+        while last + 1 < lines.len() && last - at < LINES_MAX && !ends(last, &[';', '{', '}']) {
+            last += 1;
+        }
+        let text: Vec<&str> = (first..=last).map(code).collect();
+        Some(text.join("\n")).filter(|text| text.len() <= STATEMENT_BYTES_MAX)
     }
 
     /// The line for a site that stands for the text of `location`, if that can be read.

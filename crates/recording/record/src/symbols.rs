@@ -62,8 +62,19 @@ pub struct Frame {
     pub file: Option<String>,
     /// The line of `file`.
     pub line: Option<u32>,
-    /// Whether `file` belongs to the standard library of Rust or to the headers of the system.
-    pub is_library: bool,
+    /// Whose `file` is.
+    pub owner: Owner,
+}
+
+/// Whose a source file is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Owner {
+    /// The program's, as far as is known.
+    Program,
+    /// A crate's that Cargo fetched.
+    Crate,
+    /// The standard library's of Rust, or the system's, as its headers are.
+    Library,
 }
 
 impl Frame {
@@ -71,6 +82,14 @@ impl Frame {
     #[must_use]
     pub fn place(&self) -> Option<String> {
         Some(format!("{}:{}", self.file.as_ref()?, self.line?))
+    }
+
+    /// Which of `frames`, the innermost first, is the program's own line; else a crate's, or that of any library.
+    fn own<'f>(frames: impl IntoIterator<Item = &'f Self, IntoIter: Clone>) -> Option<usize> {
+        let frames = frames.into_iter();
+        [Owner::Program, Owner::Crate, Owner::Library].into_iter().find_map(|owner| {
+            frames.clone().position(|frame| frame.owner == owner && frame.place().is_some())
+        })
     }
 
     /// `transfer (bank.c:12)`, as it stands in the stack of a site.
@@ -166,8 +185,7 @@ impl Symbols {
     pub fn location(&mut self, code: u64) -> String {
         let id = self.resolve(code);
         let resolved = &self.resolved[id];
-        let own = resolved.frames.iter().filter(|frame| !frame.is_library);
-        let place = own.chain(&resolved.frames).find_map(Frame::place);
+        let place = Frame::own(&resolved.frames).and_then(|at| resolved.frames[at].place());
         place.unwrap_or_else(|| resolved.fallback.clone())
     }
 
@@ -179,17 +197,24 @@ impl Symbols {
     /// A call that stands in the stack several times in a row, as in a recursion, is shown once. What
     /// the source line reads comes last.
     pub fn site(&mut self, code: u64, stack: &[u64]) -> String {
+        self.site_behind(code, stack, 0)
+    }
+
+    /// The same without the first `left_out` functions, if the line of another is known.
+    fn site_behind(&mut self, code: u64, stack: &[u64], left_out: usize) -> String {
         let calls = stack.chunk_by(PartialEq::eq).map(|same| same[0]);
         let ids: Vec<ResolvedId> =
             std::iter::once(code).chain(calls).map(|code| self.resolve(code)).collect();
-        let frames = || ids.iter().flat_map(|id| &self.resolved[*id].frames);
-        let first = &self.resolved[ids[0]];
+        let all = || ids.iter().flat_map(|id| &self.resolved[*id].frames);
         let has_place = |frame: &Frame| frame.place().is_some();
-        let (location, depth) = if !first.frames.iter().any(has_place) && !first.is_of_system {
+        let left_out = if all().skip(left_out).any(has_place) { left_out } else { 0 };
+        let frames = || all().skip(left_out);
+        let first = &self.resolved[ids[0]];
+        let is_unknown = !first.frames.iter().any(has_place) && !first.is_of_system;
+        let (location, depth) = if is_unknown && left_out == 0 {
             (first.fallback.clone(), 0)
         } else {
-            let own = frames().position(|frame| !frame.is_library && has_place(frame));
-            let depth = own.or_else(|| frames().position(has_place));
+            let depth = Frame::own(frames());
             let place = depth.and_then(|depth| frames().nth(depth)?.place());
             (place.unwrap_or_else(|| first.fallback.clone()), depth.unwrap_or(0))
         };
@@ -198,7 +223,7 @@ impl Symbols {
         let is_said = |(at, line): &(usize, String)| *at == 0 && *line == location;
         let lines = lines.enumerate().filter(|line| !is_said(line)).map(|(_, line)| line);
         // Where a library acts, the line of its caller says which fault it is.
-        let caller = frames().filter(|frame| !frame.is_library).find_map(Frame::place);
+        let caller = frames().filter(|frame| frame.owner == Owner::Program).find_map(Frame::place);
         let mut parts: Vec<String> = std::iter::once(location.clone()).chain(lines).collect();
         let text = self.sources.of(&location);
         parts.extend(text.or_else(|| self.sources.of(&caller?)));
@@ -316,7 +341,7 @@ impl Symbols {
 impl Resolved {
     /// An address of which only `text` is known.
     fn unknown(text: String) -> Self {
-        let frame = Frame { function: text.clone(), file: None, line: None, is_library: false };
+        let frame = Frame { function: text.clone(), file: None, line: None, owner: Owner::Program };
         Self { frames: vec![frame], fallback: text, is_of_system: false }
     }
 }
@@ -527,7 +552,7 @@ impl Module {
             let file = file.map(|file| source_file(file, base));
             found.push(Frame {
                 function: name.map_or_else(|| symbol.to_owned(), |name| demangle(&name)),
-                is_library: file.as_ref().is_some_and(|(_, is_library)| *is_library),
+                owner: file.as_ref().map_or(Owner::Program, |(_, owner)| *owner),
                 file: file.map(|(file, _)| file),
                 line: location.and_then(|location| location.line).filter(|line| *line != 0),
             });
@@ -765,18 +790,23 @@ fn is_of_library(function: &str) -> bool {
     NAMES.iter().any(|name| function.starts_with(name))
 }
 
-/// How a source file is called, and whether it belongs to a language's own library.
-fn source_file(raw: &str, base: &Path) -> (String, bool) {
+/// How a source file is called, and whose it is.
+fn source_file(raw: &str, base: &Path) -> (String, Owner) {
     let path = normal(Path::new(raw));
     if let Some(inner) = rust_library_file(&path) {
-        return (clean(&inner), true);
+        return (clean(&inner), Owner::Library);
+    }
+    // Who works on such a crate wants to see it.
+    if let Some(inner) = crate_file(&path).filter(|_| !path.starts_with(base) || !is_crate(base)) {
+        return (clean(&inner), Owner::Crate);
     }
     let is_library = path.starts_with("/usr/include") || path.starts_with("/usr/lib");
     let shown = match path.strip_prefix(base) {
         Ok(inner) if !base.as_os_str().is_empty() => inner,
         _ => &path,
     };
-    (clean(&shown.to_string_lossy()), is_library)
+    let owner = if is_library { Owner::Library } else { Owner::Program };
+    (clean(&shown.to_string_lossy()), owner)
 }
 
 /// `std/src/..` for files of Rust's library, wherever its compiler says that they are.
@@ -787,6 +817,22 @@ fn rust_library_file(path: &Path) -> Option<String> {
         return Some(inner.strip_prefix("library/").unwrap_or(inner).to_owned());
     }
     text.split_once("/rustlib/src/rust/library/").map(|(_, inner)| inner.to_owned())
+}
+
+/// `parking_lot-0.12.5/src/..` for files of crates that Cargo fetched.
+fn crate_file(path: &Path) -> Option<String> {
+    let text = path.to_str()?;
+    if let Some((_, inner)) = text.split_once("/git/checkouts/") {
+        return Some(inner.to_owned());
+    }
+    let (_, inner) = text.split_once("/registry/src/")?;
+    let (index, inner) = inner.split_once('/')?;
+    index.contains('-').then(|| inner.to_owned())
+}
+
+/// Whether the folder `base` is in such a crate.
+fn is_crate(base: &Path) -> bool {
+    crate_file(&base.join("Cargo.toml")).is_some()
 }
 
 /// `path` without `.` and `..`, as far as the text alone reports.
@@ -811,16 +857,16 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn check_file(raw: &str, expected: &str, is_library: bool) {
-        assert_eq!(source_file(raw, Path::new("/src/me/bank")), (expected.to_owned(), is_library));
+    fn check_file(raw: &str, expected: &str, owner: Owner) {
+        assert_eq!(source_file(raw, Path::new("/src/me/bank")), (expected.to_owned(), owner));
     }
 
     #[test]
     fn files_below_the_base_are_relative_to_it() {
-        check_file("/src/me/bank/src/./main.c", "src/main.c", false);
-        check_file("/src/me/bank/build/../src/main.c", "src/main.c", false);
-        check_file("/src/me/banks/main.c", "/src/me/banks/main.c", false);
-        check_file("main.c", "main.c", false);
+        check_file("/src/me/bank/src/./main.c", "src/main.c", Owner::Program);
+        check_file("/src/me/bank/build/../src/main.c", "src/main.c", Owner::Program);
+        check_file("/src/me/banks/main.c", "/src/me/banks/main.c", Owner::Program);
+        check_file("main.c", "main.c", Owner::Program);
     }
 
     #[test]
@@ -829,10 +875,29 @@ mod tests {
         check_file(
             &format!("/rustc/{hash}/library/std/src/sys/sync/mutex/futex.rs"),
             "std/src/sys/sync/mutex/futex.rs",
-            true,
+            Owner::Library,
         );
-        check_file("/opt/r/lib/rustlib/src/rust/library/core/src/a.rs", "core/src/a.rs", true);
-        check_file("/usr/include/c++/12/mutex", "/usr/include/c++/12/mutex", true);
-        check_file("/src/me/bank/core/src/a.rs", "core/src/a.rs", false);
+        check_file(
+            "/opt/r/lib/rustlib/src/rust/library/core/src/a.rs",
+            "core/src/a.rs",
+            Owner::Library,
+        );
+        check_file("/usr/include/c++/12/mutex", "/usr/include/c++/12/mutex", Owner::Library);
+        check_file("/src/me/bank/core/src/a.rs", "core/src/a.rs", Owner::Program);
+    }
+
+    #[test]
+    fn files_of_fetched_crates_are_short_and_no_part_of_the_program() {
+        let index = "/home/me/.cargo/registry/src/index.crates.io-1949cf8c6b5b557f";
+        let raw = format!("{index}/parking_lot-0.12.5/src/raw_mutex.rs");
+        check_file(&raw, "parking_lot-0.12.5/src/raw_mutex.rs", Owner::Crate);
+        let checkout = "/home/me/.cargo/git/checkouts/queue-5d1c7a/9f8e7d6/src/lib.rs";
+        check_file(checkout, "queue-5d1c7a/9f8e7d6/src/lib.rs", Owner::Crate);
+        check_file("/src/me/registry/src/main.rs", "/src/me/registry/src/main.rs", Owner::Program);
+        let base = format!("{index}/parking_lot-0.12.5");
+        assert_eq!(
+            source_file(&raw, Path::new(&base)),
+            ("src/raw_mutex.rs".to_owned(), Owner::Program)
+        );
     }
 }

@@ -12,7 +12,7 @@ use std::process::Command;
 
 use expect_test::{Expect, expect};
 use proptest::prelude::*;
-use reweave_record::symbols::Symbols;
+use reweave_record::symbols::{Owner, Symbols};
 
 const C_PROGRAM: &str = r#"#include <stdio.h>
 #define HERE(name) do { void *p; __asm__ volatile("lea 0(%%rip),%0" : "=r"(p)); printf("code " name " %p\n", p); } while (0)
@@ -345,7 +345,7 @@ fn rust_names_are_readable_and_library_frames_stand_back() {
             assert_eq!(frames[1].function, "main::Teller::work");
             let closure = run.symbols.frames(run.code("closure")).to_vec();
             println!("{closure:#?}");
-            assert!(closure.iter().any(|frame| frame.is_library));
+            assert!(closure.iter().any(|frame| frame.owner == Owner::Library));
         }
         assert_eq!(run.data("counter"), Some(("main::COUNTER".to_owned(), 0)));
     }

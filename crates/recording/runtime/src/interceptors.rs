@@ -101,6 +101,16 @@ pub mod objects {
     pub const fn is_foreign(_: u64) -> bool {
         false
     }
+
+    /// Whether `address` is in the program's code.
+    pub fn is_code(address: u64) -> bool {
+        unsafe extern "C" {
+            static __executable_start: u8;
+            static etext: u8;
+        }
+        let (start, end) = (&raw const __executable_start, &raw const etext);
+        (start as u64 + 8..end as u64).contains(&address)
+    }
 }
 
 /// The flags of what ends a life at `entry`: what code that is not recorded waited for, there or before it called the
@@ -148,6 +158,15 @@ macro_rules! note_caller {
     };
 }
 pub(crate) use note_caller;
+
+/// The instructions that note where on the stack that return address is.
+macro_rules! note_caller_slot {
+    () => {
+        "mov r11, qword ptr [rip + reweave_caller_slot@GOTTPOFF]
+         mov fs:[r11], rsp"
+    };
+}
+pub(crate) use note_caller_slot;
 
 /// Defines interceptors.
 ///
@@ -229,6 +248,7 @@ macro_rules! trampoline {
             core::arch::naked_asm!(
                 $($before,)*
                 $crate::interceptors::note_caller!(),
+                $crate::interceptors::note_caller_slot!(),
                 "jmp {body}",
                 body = sym body,
                 $($operand)*

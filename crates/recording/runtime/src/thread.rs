@@ -1,7 +1,7 @@
 //! A thread of the recorded program, and how the running code finds its own.
 //!
-//! Two words of thread-local storage, reached in one instruction each: the thread, and the address
-//! from which the interceptor that was entered last was called. They are made by assembly since stable
+//! Three words of thread-local storage, reached in one instruction each: the thread, the address
+//! from which the interceptor that was entered last was called, and where on the stack that is. They are made by assembly since stable
 //! Rust has no thread-locals without a destructor and a lazy path.
 
 use core::ptr;
@@ -34,6 +34,7 @@ pub(crate) use declare_local;
 
 declare_local!("reweave_self");
 declare_local!("reweave_caller");
+declare_local!("reweave_caller_slot");
 
 /// A thread of the program.
 #[derive(Debug)]
@@ -312,6 +313,12 @@ pub fn set_current(thread: *mut Thread) {
 #[inline(always)]
 pub fn caller() -> u64 {
     read_local!("reweave_caller")
+}
+
+/// Where on the stack the address is to which that interceptor returns.
+#[inline(always)]
+pub fn caller_slot() -> *const u64 {
+    read_local!("reweave_caller_slot") as *const u64
 }
 
 /// Has the code at `code` taken for who called the interceptor that was entered last.

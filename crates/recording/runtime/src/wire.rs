@@ -347,7 +347,8 @@ kinds! {
     SemaphorePost,
     /// A unit was taken; flag `TRY`.
     SemaphoreTake,
-    /// `extra` bytes at `address` were allocated; flag `ASSUMED` if code did that that is not recorded.
+    /// `extra` bytes at `address` were allocated; flag `ASSUMED` if code did that that is not recorded. The `value` is
+    /// where recorded code seems to have called that code.
     Alloc,
     /// The memory at `address` is about to be freed; `extra` bytes where that is known, else 0; flag
     /// `ASSUMED`. The `value` is the size of a block of which nobody may have seen that it was allocated.

@@ -29,13 +29,18 @@ const MADE_UP: [&str; 9] = [
     "0x",
 ];
 
-/// The names in the messages of all findings.
-fn headlines(folder: &Workshop) -> BTreeSet<String> {
+/// The messages of all findings.
+fn messages(folder: &Workshop) -> Vec<String> {
     let output = folder.reweave(&["check", "run.rwt", "--format", "json"]);
     let report: Value = serde_json::from_slice(&output.stdout).unwrap();
     let findings = report["findings"].as_array().unwrap();
-    let messages: Vec<&str> =
-        findings.iter().map(|finding| finding["message"].as_str().unwrap()).collect();
+    let message = |finding: &Value| finding["message"].as_str().unwrap().to_owned();
+    findings.iter().map(message).collect()
+}
+
+/// The names in them.
+fn headlines(folder: &Workshop) -> BTreeSet<String> {
+    let messages = messages(folder);
     for message in &messages {
         let made_up = MADE_UP.iter().find(|made_up| message.contains(**made_up));
         assert_eq!(made_up, None, "{message}");
@@ -52,15 +57,30 @@ fn has_offset(text: &str) -> bool {
 
 /// What stands in backquotes, without the operation.
 fn quoted(message: &str) -> Vec<String> {
-    let operand = |text: &str| match text.strip_suffix(')').and_then(|it| it.split_once('(')) {
+    message.split('`').skip(1).step_by(2).map(operand).collect()
+}
+
+/// The same with its place, where one follows.
+fn placed(message: &str) -> Vec<String> {
+    let parts: Vec<&str> = message.split('`').skip(1).collect();
+    let line = |pair: &[&str]| {
+        let place = pair.get(1).and_then(|behind| behind.strip_prefix(" at "));
+        let place = place.and_then(|place| place.split([' ', ',']).next());
+        operand(pair[0]) + &place.map_or(String::new(), |place| format!(" at {place}"))
+    };
+    parts.chunks(2).map(line).collect()
+}
+
+/// `x` of `w(x)`.
+fn operand(text: &str) -> String {
+    match text.strip_suffix(')').and_then(|it| it.split_once('(')) {
         Some((operation, operand))
             if operation.bytes().all(|it| it.is_ascii_lowercase() || it == b'.') =>
         {
             operand.to_owned()
         }
         _ => text.to_owned(),
-    };
-    message.split('`').skip(1).step_by(2).map(operand).collect()
+    }
 }
 
 /// Builds and records the program in all ways with `levels`; the names must be `expected` in each.
@@ -95,14 +115,14 @@ fn members_elements_unions_and_bit_fields_of_c() {
         "named_cache.c",
         &LEVELS,
         expect![[r#"
-        cache.counts.writes
-        cache.entries[1].hits
-        cache.grid[1][2]
-        int[]#1[5]
-        item#1.ready/done
-        item#1.refs
-        item#1.value.large
-    "#]],
+            Item#1.ready/done
+            Item#1.refs
+            Item#1.value.large
+            cache.counts.writes
+            cache.entries[1].hits
+            cache.grid[1][2]
+            int[]#1[5]
+        "#]],
     );
 }
 
@@ -167,6 +187,144 @@ fn what_containers_hold_and_closures_capture() {
         main().total
         node<int,Point>#1.second.x
     "#]],
+    );
+}
+
+/// In each build, also with `more` options: what findings are about and where, and where that was allocated.
+#[track_caller]
+fn check_allocated(name: &str, more: &[&[&str]], expected: Expect) {
+    let (stem, extension) = name.split_once('.').unwrap();
+    let folder = Workshop::with(&[name]);
+    let mut seen: Option<String> = None;
+    for compiler in compilers(extension) {
+        for options in
+            [&["-O0"], &["-O2"]].into_iter().map(|it| &it[..]).chain(more.iter().copied())
+        {
+            folder.build(name, compiler, options);
+            let mut lines = BTreeSet::new();
+            for seed in ["1", "2", "3"] {
+                let recorded = folder.record(&["--seed", seed], &[stem]);
+                assert_eq!(recorded.behaviour.code, Some(0), "{}", recorded.said);
+                lines.extend(messages(&folder).iter().flat_map(|message| placed(message)));
+                let report = folder.reweave(&["check", "run.rwt"]).stdout;
+                let report = String::from_utf8_lossy(&report).into_owned();
+                let told = report.lines().filter(|line| line.contains(" was allocated at "));
+                lines.extend(told.flat_map(|line| line.trim().split("; ")).map(str::to_owned));
+            }
+            let lines: String = lines.iter().map(|line| format!("{line}\n")).collect();
+            let first = seen.get_or_insert_with(|| lines.clone());
+            assert_eq!(*first, lines, "{compiler} {options:?}");
+        }
+    }
+    if let Some(lines) = seen {
+        expected.assert_eq(&lines);
+    }
+}
+
+const STATIC: &[&str] = &["-O2", "-static"];
+
+#[test]
+fn what_new_makes_is_allocated_where_it_stands() {
+    check_allocated(
+        "named_made.cpp",
+        &[STATIC],
+        expect![[r#"
+            Box<int>#1 was allocated at named_made.cpp:36 by main
+            Box<int>#1.other at named_made.cpp:86
+            Derived#1 was allocated at named_made.cpp:61 by main
+            Derived#1.second at named_made.cpp:83
+            Line#1 was allocated at named_made.cpp:62 by main
+            Line#1.cells[1] at named_made.cpp:84
+            Made#1 was allocated at named_made.cpp:60 by main
+            Made#1.kind at named_made.cpp:82
+            Owner::Owned#1 was allocated at named_made.cpp:30 by main
+            Owner::Owned#1.next at named_made.cpp:85
+            Pair[]#1 was allocated at named_made.cpp:58 by main
+            Pair[]#1[1].left at named_made.cpp:81
+            Point#1 was allocated at named_made.cpp:54 by main
+            Point#1.x at named_made.cpp:79
+            Point#2 was allocated at named_made.cpp:67 by main
+            Point#2.y at named_made.cpp:87
+            Point[]#1 was allocated at named_made.cpp:56 by main
+            Point[]#1[2].y at named_made.cpp:80
+            char[]#1 was allocated at named_made.cpp:75 by main
+            char[]#1[4] at named_made.cpp:92
+            int[]#1 was allocated at named_made.cpp:71 by main
+            int[]#1[5] at named_made.cpp:89
+            node<int,Point>#1 was allocated at named_made.cpp:72 by main
+            node<int,Point>#1.second.x at named_made.cpp:90
+            node<int>#1 at named_made.cpp:91
+            node<int>#1 was allocated at named_made.cpp:73 by main
+        "#]],
+    );
+}
+
+#[test]
+fn a_program_may_replace_new() {
+    check_allocated(
+        "named_own_new.cpp",
+        &[STATIC],
+        expect![[r#"
+        Point#1 was allocated at named_own_new.cpp:38 by main
+        Point#1.x at named_own_new.cpp:33
+        Point[]#1 was allocated at named_own_new.cpp:40 by main
+        Point[]#1[2].y at named_own_new.cpp:34
+    "#]],
+    );
+    for compiler in compilers("cpp") {
+        let folder = Workshop::with(&["named_own_new.cpp"]);
+        for options in [&["-O2"], STATIC] {
+            folder.build("named_own_new.cpp", compiler, options);
+            let printed = folder.record(&[], &["named_own_new"]).behaviour.printed;
+            assert_eq!(printed, "2 2\n", "{compiler} {options:?}");
+        }
+    }
+}
+
+#[test]
+fn blocks_of_wrappers_are_their_callers() {
+    check_allocated(
+        "named_items.c",
+        &[STATIC],
+        expect![[r#"
+            int[]#1 was allocated at named_items.c:60 by main
+            int[]#1[3] at named_items.c:82
+            item#1 was allocated at named_items.c:38 by main
+            item#1.lock
+            item#1.lock at named_items.c:72
+            item#1.values[1] at named_items.c:75
+            item#2 was allocated at named_items.c:54 by main
+            item#2.refs at named_items.c:76
+            item#3.lock
+            item#3.lock at named_items.c:72
+            list#1 was allocated at named_items.c:58 by main
+            list#1.length at named_items.c:80
+            message#1 was allocated at named_items.c:55 by main
+            message#1.text[9] at named_items.c:77
+            node#1 was allocated at named_items.c:62 by main
+            node#1.value.large at named_items.c:83
+            odd#1 was allocated at named_items.c:57 by main
+            odd#1.c at named_items.c:79
+            pair#1 was allocated at named_items.c:57 by main
+            pair#1.right at named_items.c:78
+            pair[]#1 was allocated at named_items.c:59 by main
+            pair[]#1[1].left at named_items.c:81
+        "#]],
+    );
+}
+
+#[test]
+fn no_type_is_guessed() {
+    check_allocated(
+        "named_guesses.c",
+        &[STATIC],
+        expect![[r#"
+            block@named_guesses.c:18#1+4 at named_guesses.c:37
+            block@named_guesses.c:23#1+4 at named_guesses.c:36
+            block@named_guesses.c:31#1+8 at named_guesses.c:39
+            row#1 was allocated at named_guesses.c:29 by main
+            row#1.cells[2] at named_guesses.c:38
+        "#]],
     );
 }
 

@@ -470,6 +470,20 @@ fn locks_of_other_crates_hide_no_race_and_no_deadlock() {
     }
 }
 
+#[test]
+fn locks_of_other_crates_are_acquired_in_lines_of_the_program() {
+    let Some(project) = &*PARKING else { return };
+    for profile in PROFILES {
+        project.record(profile, &[], &["parking", "deadlock"], "placed.rwt");
+        let check = project.reweave(&["check", "placed.rwt", "--format", "json"]);
+        let report = text(&check.stdout);
+        assert!(!report.contains("registry/src"), "{report}");
+        let report: serde_json::Value = serde_json::from_str(&report).unwrap();
+        let message = report["findings"][0]["message"].as_str().unwrap();
+        expect!["T1 holds `parking::MUTEX` and waits for `parking::OTHER` at src/main.rs:122, T2 holds `parking::OTHER` and waits for `parking::MUTEX` at src/main.rs:122"].assert_eq(message);
+    }
+}
+
 /// The files below `folder`.
 fn files(folder: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();

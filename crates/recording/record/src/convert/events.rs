@@ -301,8 +301,10 @@ impl Pass<'_> {
             return Ok(());
         }
         let object = if current.event.flags & flag::STACK == 0 {
-            let name = self.block_name(block.time).name.clone();
-            self.sink.names().objects.intern(&name)
+            let named = self.block_name(block.time);
+            current.origin = self.origin(current.event.code, current.occurrence);
+            current.site = named.site;
+            self.sink.names().objects.intern(&named.name)
         } else {
             let thread = self.thread_id(current.number);
             let names = self.sink.names();

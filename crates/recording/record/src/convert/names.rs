@@ -30,10 +30,10 @@ pub trait Symbols {
         Some(at_offset(&name, offset))
     }
 
-    /// What memory holds that was allocated so, if that is known.
-    fn content(&mut self, birth: &Birth<'_>) -> Option<Content> {
-        let _ = birth;
-        None
+    /// What memory holds that was allocated so, if that is known, and the site that allocated it.
+    fn born(&mut self, birth: &Birth<'_>) -> (Option<Content>, String) {
+        let stack: Vec<u64> = birth.near.into_iter().chain(birth.calls.iter().copied()).collect();
+        (None, self.site(birth.code, &stack))
     }
 
     /// What is behind the name of memory with this content, `offset` bytes into it: what the `size` bytes there are

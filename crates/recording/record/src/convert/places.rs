@@ -9,9 +9,9 @@ use std::rc::Rc;
 
 use reweave_base::FxHashMap;
 use reweave_runtime::wire::{Event, Kind, flag};
-use reweave_trace::{FRAME_SEPARATOR, NAMELESS};
+use reweave_trace::{FRAME_SEPARATOR, NAMELESS, SiteId};
 
-use super::names::{Birth, Content, Context, legal, lock_name, of_cell};
+use super::names::{Birth, Content, Context, legal, legal_site, lock_name, of_cell};
 use super::scan::Ahead;
 use super::{Current, Pass};
 use crate::event_log::Stream;
@@ -28,8 +28,7 @@ const TOUCHED_MAX: usize = 6;
 pub struct Births {
     noted: FxHashMap<u64, Noted>,
     named: FxHashMap<u64, Rc<Named>>,
-    /// What blocks hold, and what they are called without numbers.
-    contents: FxHashMap<Noted, (Option<Content>, String)>,
+    known: FxHashMap<Noted, Known>,
     counts: FxHashMap<String, u64>,
 }
 
@@ -38,15 +37,27 @@ pub struct Births {
 struct Noted {
     code: u64,
     near: Option<u64>,
+    is_call: bool,
     touched: [u64; TOUCHED_MAX],
     context: Context,
     size: u64,
+}
+
+/// What follows from how a block was allocated.
+#[derive(Clone)]
+struct Known {
+    content: Option<Content>,
+    /// What it is called without a number.
+    base: String,
+    site: SiteId,
 }
 
 /// A block that has a name.
 pub struct Named {
     pub name: String,
     content: Option<Content>,
+    /// Who allocated it, if that is known.
+    pub site: Option<SiteId>,
 }
 
 impl Births {
@@ -58,7 +69,7 @@ impl Births {
 
     /// The same address may be other code now.
     pub fn forget_code(&mut self) {
-        self.contents.clear();
+        self.known.clear();
     }
 
     /// `base` with a number that it did not have yet.
@@ -81,19 +92,26 @@ impl Pass<'_> {
         if event.flags & flag::STACK != 0 {
             return Ok(());
         }
-        let (mut near, mut touched) = (current.near, [0; TOUCHED_MAX]);
+        let context = self.threads[current.thread].stack.context(&mut self.contexts);
+        let (code, size) = (event.code, block.end - block.start);
+        let touched = [0; TOUCHED_MAX];
+        let mut noted = Noted { code, near: None, is_call: false, touched, context, size };
         // The program's own call is all that is needed.
         if self.symbols.is_of_system(event.code) {
             let next = ahead.next_of_thread(current.number, |events| look(events, block))?;
-            near = next.0.or(near);
-            touched = next.1;
-            current.near = near;
+            let near = next.0.or(current.near);
+            let call = event.value.filter(|&call| self.is_same_function(call, near));
+            (noted.near, noted.is_call, noted.touched) = (call.or(near), call.is_some(), next.1);
+            current.near = noted.near;
         }
-        let context = self.threads[current.thread].stack.context(&mut self.contexts);
-        let noted =
-            Noted { code: event.code, near, touched, context, size: block.end - block.start };
         self.memory.births.noted.insert(block.time, noted);
         Ok(())
+    }
+
+    /// Whether `code` is in the function that `other` is in, as far as that is known.
+    fn is_same_function(&mut self, code: u64, other: Option<u64>) -> bool {
+        let mut function = |code| self.symbols.functions(code).pop();
+        other.is_none_or(|other| function(code) == function(other))
     }
 
     /// The name of the block that was allocated at `time` and lives.
@@ -103,37 +121,35 @@ impl Pass<'_> {
         }
         let Some(&noted) = self.memory.births.noted.get(&time) else {
             let name = self.memory.births.numbered("block");
-            return Rc::new(Named { name, content: None });
+            return Rc::new(Named { name, content: None, site: None });
         };
-        let (content, base) = match self.memory.births.contents.get(&noted) {
+        let Known { content, base, site } = match self.memory.births.known.get(&noted) {
             Some(known) => known.clone(),
             None => {
-                let found = self.content_of(noted);
-                self.memory.births.contents.insert(noted, found.clone());
+                let found = self.known_of(noted);
+                self.memory.births.known.insert(noted, found.clone());
                 found
             }
         };
-        let named = Rc::new(Named { name: self.memory.births.numbered(&base), content });
+        let name = self.memory.births.numbered(&base);
+        let named = Rc::new(Named { name, content, site: Some(site) });
         self.memory.births.named.insert(time, Rc::clone(&named));
         named
     }
 
-    /// What a block holds, as far as its allocation tells, and what it is called without a number.
-    fn content_of(&mut self, noted: Noted) -> (Option<Content>, String) {
+    /// What follows from how a block was allocated.
+    fn known_of(&mut self, noted: Noted) -> Known {
         let calls = self.contexts.calls(noted.context);
         let count = noted.touched.iter().position(|&code| code == 0).unwrap_or(TOUCHED_MAX);
-        let Noted { code, near, size, .. } = noted;
-        let birth = Birth { code, near, touched: &noted.touched[..count], calls: &calls, size };
-        let content = self.symbols.content(&birth);
+        let Noted { code, near, is_call, size, .. } = noted;
+        let touched = &noted.touched[..count];
+        let birth = Birth { code, near, is_call, touched, calls: &calls, size };
+        let (content, site) = self.symbols.born(&birth);
         let base = match &content {
             Some(content) => of_type(&content.name()),
-            None => {
-                let system = self.symbols.is_of_system(code);
-                let stack: Vec<u64> = near.filter(|_| system).into_iter().chain(calls).collect();
-                unknown_block(&self.symbols.site(code, &stack))
-            }
+            None => unknown_block(&site),
         };
-        (content, base)
+        Known { content, base, site: self.sink.names().sites.intern(&legal_site(&site)) }
     }
 
     /// What `offset` bytes into a block are called: `size` bytes, or a lock if there is no size.

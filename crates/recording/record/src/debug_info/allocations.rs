@@ -1,14 +1,17 @@
 //! What a piece of allocated memory holds, by the code that allocated it.
 //!
 //! Nobody says which type allocated memory gets. The function that allocates it tells: `std::allocator<T>` and
-//! `Box<T>` by what they are instances of; a constructor that is the first to write there by its class; other functions
-//! by the line that allocates, its types and the targets of its pointers. A type counts only if the memory has room for
-//! it alone, or for a whole number of them. A function of C that only passes on what it got, as a `void *`, leaves it
+//! `Box<T>` by what they are instances of; other functions by the statement that allocates ([`statements`]); a
+//! constructor that is the first to write there by its class. A type counts only if the memory has room for
+//! it alone, or for a whole number of them. A function that only passes on what it got, as a `void *`, leaves it
 //! to its caller.
+//!
+//! [`statements`]: super::statements
 
 use gimli::constants as dw;
 
-use super::{DebugInfo, Die, Place};
+use super::statements::Said;
+use super::{DebugInfo, Die};
 use crate::shorten;
 
 /// What memory holds.
@@ -22,12 +25,16 @@ pub struct Content {
     pub size: u64,
     /// Whether there are several.
     pub is_array: bool,
+    /// Where the first of them begins.
+    pub start: u64,
 }
 
 /// What a function says of the memory that it allocates.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Answer {
     Holds(Content),
+    /// Unless a constructor says otherwise.
+    SeemsToHold(Content),
     /// Its caller may know.
     Passes,
     /// Nobody knows.
@@ -63,9 +70,9 @@ impl DebugInfo {
         self.ask(|| self.functions_at(probe).len())
     }
 
-    /// What the function at `probe`, or the one that is `inlined` so many levels below the outermost, says of the `size`
-    /// bytes that it allocates at the line `line` of its source, which reads `text`.
-    pub fn answer(&self, probe: u64, level: usize, size: u64, (line, text): (u64, &str)) -> Answer {
+    /// What the function at `probe` that is so many levels above the innermost inlined one says of the `size` bytes that
+    /// it allocates in a statement of its source, which reads `text`.
+    pub fn answer(&self, probe: u64, level: usize, size: u64, text: &str) -> Answer {
         self.ask(|| {
             let Some(&function) = self.functions_at(probe).get(level) else {
                 return Answer::Passes;
@@ -74,19 +81,35 @@ impl DebugInfo {
                 let found = self.by_instance(function, size);
                 return found.map_or(Answer::Passes, Answer::Holds);
             }
+            // What a statement of Rust allocates is made by Rust's library.
+            let said = (!self.is_rust(function.unit)).then(|| self.said(function, size, text));
+            let said = said.flatten();
             if self.passes_on(function) {
-                return Answer::Passes;
+                return match said {
+                    Some(Said::Measures(content)) if content.size > 1 => Answer::Holds(content),
+                    // Numbers may be what the function keeps for itself in front of the memory.
+                    Some(Said::Receives(content)) if self.is_record(content.of) => {
+                        Answer::SeemsToHold(content)
+                    }
+                    _ => Answer::Passes,
+                };
             }
-            let found = self.by_line(function, size, line, text);
-            let found = found.or_else(|| self.by_result(function, size));
-            found.map_or(Answer::Unknown, Answer::Holds)
+            match said {
+                Some(Said::Measures(content) | Said::Begins(content)) => Answer::Holds(content),
+                Some(Said::Receives(content)) => Answer::SeemsToHold(content),
+                None => Answer::Unknown,
+            }
         })
     }
 
-    /// The class of a constructor at `probe`, if the class has `size` bytes.
-    pub fn constructed(&self, probe: u64, size: u64) -> Option<Content> {
+    /// The class of a constructor at `probe`, if the class has `size` bytes. Functions that `maker` is in, too, have
+    /// begun before the memory was allocated.
+    pub fn constructed(&self, probe: u64, maker: Option<u64>, size: u64) -> Option<Content> {
         self.ask(|| {
-            let classes = self.functions_at(probe).into_iter().filter_map(|function| {
+            let around = maker.map_or_else(Vec::new, |maker| self.functions_at(maker));
+            let mut functions = self.functions_at(probe);
+            functions.retain(|function| !around.contains(function));
+            let classes = functions.into_iter().filter_map(|function| {
                 let class = self.class_of(function)?;
                 let (own, class_name) = (self.name(function)?, self.name(class)?);
                 let is_constructor = class_name.split('<').next() == own.split('<').next();
@@ -135,7 +158,7 @@ impl DebugInfo {
     }
 
     /// The class that a function is a member of.
-    fn class_of(&self, function: Die) -> Option<Die> {
+    pub(super) fn class_of(&self, function: Die) -> Option<Die> {
         let declared = self.declared(function);
         let class = self.parent(declared)?;
         let tag = self.entry(class)?.tag();
@@ -143,7 +166,7 @@ impl DebugInfo {
     }
 
     /// Where a function was declared first.
-    fn declared(&self, function: Die) -> Die {
+    pub(super) fn declared(&self, function: Die) -> Die {
         let mut at = function;
         for _ in 0..4 {
             let Some(entry) = self.entry(at) else { break };
@@ -214,90 +237,13 @@ impl DebugInfo {
     }
 
     /// Something of type `of` in `size` bytes; several, if there `may` be.
-    fn content(&self, of: Die, size: u64, may_repeat: bool) -> Option<Content> {
+    pub(super) fn content(&self, of: Die, size: u64, may_repeat: bool) -> Option<Content> {
         let own = self.size(of, 0).filter(|&own| own > 0)?;
         let is_array = own < size;
         let fits = own == size || may_repeat && size.is_multiple_of(own);
         fits.then_some(())?;
         let name = self.type_name(of)?;
-        Some(Content { of, name: content_name(&name), size: own, is_array })
-    }
-
-    /// By the words in the line that allocates: types, and variables that point to some.
-    fn by_line(&self, function: Die, size: u64, line: u64, text: &str) -> Option<Content> {
-        let text = text.split("//").next().unwrap_or("");
-        let (pointers, declared) = self.pointers(function, line);
-        let targets = |word: &str| {
-            let named = pointers.iter().filter(move |(name, _)| name == word);
-            named.map(|&(_, of)| of).collect::<Vec<Die>>()
-        };
-        let types = |word: &str| self.types_named(function.unit, word);
-        // What the line measures or makes comes first, then where it puts that.
-        let measured: Vec<Die> =
-            measured(text).flat_map(|word| types(word).into_iter().chain(targets(word))).collect();
-        let globals = |word: &str| self.globals_named(function.unit, word);
-        let assigned = words(text).flat_map(|word| targets(word).into_iter().chain(globals(word)));
-        let assigned: Vec<Die> = assigned.chain(declared).collect();
-        for may_repeat in [false, true] {
-            let content = |&of: &Die| self.content(of, size, may_repeat);
-            let found = measured.iter().chain(&assigned).find_map(content);
-            if found.is_some() {
-                return found;
-            }
-            // Of other types that are named there, only one that can hardly be meant otherwise.
-            let is_rare = |content: &Content| !may_repeat && content.size > 8;
-            let mut others = words(text).flat_map(types).filter_map(|of| content(&of));
-            if let Some(found) = others.find(is_rare) {
-                return Some(found);
-            }
-        }
-        self.by_member(function, size, &words(text).collect::<Vec<&str>>())
-    }
-
-    /// What the global variables of `unit` that are called `name` point to.
-    fn globals_named(&self, unit: u32, name: &str) -> Vec<Die> {
-        let variables = self.index(unit).map_or(&[][..], |index| &index.variables);
-        let target = |&(place, offset): &(Place, usize)| {
-            place.within.is_none().then_some(())?;
-            let variable = Die { unit, offset };
-            (self.name(variable)? == name).then_some(())?;
-            self.target(self.type_of(variable)?)
-        };
-        variables.iter().filter_map(target).collect()
-    }
-
-    /// By a member that the line names, of one of the types that the function's pointers lead to.
-    fn by_member(&self, function: Die, size: u64, words: &[&str]) -> Option<Content> {
-        let (pointers, _) = self.pointers(function, 0);
-        let owners = pointers.iter().filter(|(name, _)| words.contains(&&**name) || name == "this");
-        let members: Vec<(String, Die)> =
-            owners.flat_map(|&(_, of)| self.pointers_of_record(of)).collect();
-        for may_repeat in [false, true] {
-            for (name, of) in &members {
-                let content = self.content(*of, size, may_repeat);
-                if let Some(content) = content.filter(|_| words.contains(&&**name)) {
-                    return Some(content);
-                }
-            }
-        }
-        None
-    }
-
-    /// By what the function returns, or the only type of this size that its pointers lead to.
-    fn by_result(&self, function: Die, size: u64) -> Option<Content> {
-        let result = self.type_of(function).and_then(|result| self.target(result));
-        let content = result.and_then(|of| self.content(of, size, false));
-        if content.as_ref().is_some_and(|content| content.size > 1) {
-            return content;
-        }
-        let (pointers, _) = self.pointers(function, 0);
-        let mut found: Vec<Content> =
-            pointers.iter().filter_map(|&(_, of)| self.content(of, size, false)).collect();
-        found.dedup_by(|second, first| second.name == first.name);
-        match &found[..] {
-            [content] if content.size > 1 => Some(content.clone()),
-            _ => None,
-        }
+        Some(Content { of, name: content_name(&name), size: own, is_array, start: 0 })
     }
 
     /// Whether a function returns memory of no type, of a size that it was given.
@@ -322,35 +268,6 @@ impl DebugInfo {
 
     fn is_pointer(&self, of: Die) -> bool {
         self.entry(of).is_some_and(|entry| entry.tag() == dw::DW_TAG_pointer_type)
-    }
-
-    /// The variables of a function that are pointers to something, and what those point to that are declared at `line`.
-    fn pointers(&self, function: Die, line: u64) -> (Vec<(String, Die)>, Vec<Die>) {
-        let (mut named, mut declared) = (Vec::new(), Vec::new());
-        let origin = self.declared(function);
-        for at in [function, origin] {
-            let _ = self.visit_within(at, |entry| {
-                let is_variable =
-                    matches!(entry.tag(), dw::DW_TAG_variable | dw::DW_TAG_formal_parameter);
-                let of = is_variable.then(|| self.reference(at.unit, entry, dw::DW_AT_type));
-                if let Some(of) = of.flatten()
-                    && let Some(name) = self.name_in(at.unit, entry)
-                    && let Some(target) = self.target(of)
-                {
-                    let declared_at = entry.attr_value(dw::DW_AT_decl_line);
-                    if line != 0 && declared_at.and_then(|at| at.udata_value()) == Some(line) {
-                        declared.push(target);
-                    }
-                    named.push((name, target));
-                }
-                // What other functions declare that are inlined here is theirs.
-                entry.tag() == dw::DW_TAG_lexical_block
-            });
-            if at == origin {
-                break;
-            }
-        }
-        (named, declared)
     }
 }
 
@@ -392,22 +309,4 @@ fn first_argument(text: &str) -> &str {
         }
     }
     text
-}
-
-/// The identifiers in a line of source.
-fn words(text: &str) -> impl Iterator<Item = &str> {
-    let words = text.split(|letter: char| !letter.is_alphanumeric() && letter != '_');
-    words.filter(|word| word.starts_with(|first: char| first.is_alphabetic() || first == '_'))
-}
-
-/// The identifiers in a line of source that follow on `sizeof` or `new`.
-fn measured(text: &str) -> impl Iterator<Item = &str> {
-    let ends =
-        |word: &str| text.match_indices(word).map(|(at, _)| at + word.len()).collect::<Vec<_>>();
-    let starts = [ends("sizeof"), ends("new ")].concat();
-    starts.into_iter().flat_map(|start| {
-        let rest = &text[start..];
-        let length = rest.find([')', ';', '{', '[']).unwrap_or(rest.len());
-        words(&rest[..length])
-    })
 }

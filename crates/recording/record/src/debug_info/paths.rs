@@ -502,22 +502,45 @@ impl DebugInfo {
         None
     }
 
-    /// The members of a struct that are pointers to something, with what they point to.
-    pub(super) fn pointers_of_record(&self, of: Die) -> Vec<(String, Die)> {
+    /// The definition of the struct, class or union that `of` is, perhaps by another name.
+    pub(super) fn record_behind(&self, of: Die) -> Option<Die> {
         let mut at = of;
         for _ in 0..DEPTH_MAX {
-            match self.shape(at) {
-                Some(Shape::Alias(next)) => at = next,
-                Some(Shape::Record(record)) => {
-                    let members = record.members.iter();
-                    let pointer =
-                        |member: &Member| Some((member.name.clone()?, self.target(member.of)?));
-                    return members.filter_map(pointer).collect();
+            let entry = self.entry(at)?;
+            match entry.tag() {
+                dw::DW_TAG_structure_type | dw::DW_TAG_class_type | dw::DW_TAG_union_type => {
+                    let is_declared = entry.attr(dw::DW_AT_declaration).is_some();
+                    return if is_declared { self.definition(at) } else { Some(at) };
                 }
-                _ => break,
+                dw::DW_TAG_typedef
+                | dw::DW_TAG_const_type
+                | dw::DW_TAG_volatile_type
+                | dw::DW_TAG_restrict_type
+                | dw::DW_TAG_atomic_type
+                | dw::DW_TAG_reference_type => {
+                    at = self.reference(at.unit, &entry, dw::DW_AT_type)?;
+                }
+                _ => return None,
             }
         }
-        Vec::new()
+        None
+    }
+
+    pub(super) fn is_record(&self, of: Die) -> bool {
+        self.record_behind(of).is_some()
+    }
+
+    /// What an array of one dimension holds.
+    pub(super) fn element_of_array(&self, of: Die) -> Option<Die> {
+        let mut at = of;
+        for _ in 0..DEPTH_MAX {
+            match self.shape(at)? {
+                Shape::Alias(next) => at = next,
+                Shape::Array { element, counts } => return (counts.len() == 1).then_some(element),
+                Shape::Leaf(_) | Shape::Record(_) => return None,
+            }
+        }
+        None
     }
 
     /// What the pointer type `of` points to.

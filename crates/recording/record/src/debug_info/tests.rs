@@ -16,6 +16,8 @@ const PROGRAM: &str = r#"
 struct node { struct node *next; union { int small; double large; }; unsigned a : 3, b : 5; char text[3][4]; };
 typedef struct { pthread_mutex_t lock; struct node nodes[4]; struct { long reads, writes; } counts; } Table;
 Table table;
+struct other { double cells[4]; };
+struct other *other, *others[2];
 static int *numbers;
 void *wrap(size_t size) { return malloc(size); }
 int main(void) {
@@ -134,15 +136,46 @@ fn memory_is_called_by_what_its_allocation_is_for() {
     let Some((sections, symbols)) = program() else { return };
     let info = debug_info(&sections).unwrap();
     let main = symbols["main"] + 8;
-    let name = |size, line| match info.answer(main, 0, size, (0, line)) {
-        Answer::Holds(content) => Some((content.name, content.is_array)),
+    let name = |size, line| match info.answer(main, 0, size, line) {
+        Answer::Holds(content) | Answer::SeemsToHold(content) => {
+            Some((content.name, content.is_array))
+        }
         Answer::Passes | Answer::Unknown => None,
     };
     assert_eq!(name(32, "struct node *made = wrap(sizeof *made);"), Some(("node".into(), false)));
     assert_eq!(name(32, "numbers = calloc(8, sizeof(int));"), Some(("int".into(), true)));
     assert_eq!(name(33, "numbers = calloc(8, sizeof(int));"), None);
     assert_eq!(name(7, ""), None);
-    assert_eq!(info.answer(symbols["wrap"] + 8, 0, 40, (0, "malloc(size)")), Answer::Passes);
+    let node = Some(("node".to_owned(), false));
+    let other = Some(("other".to_owned(), false));
+    let pointers = Some(("other*".to_owned(), true));
+    let cases = [
+        (32, "made->next = malloc(size);", &node),
+        (32, "table.nodes[2].next = (void *)wrap(size);", &node),
+        (32, "(*made).next = other ? made : malloc(size);", &None),
+        (32, "others[1] = malloc(size);", &other),
+        (32, "if (!(other = malloc(strlen(\"a;b\") + 1))) abort();", &other),
+        (32, "for (i = 0; i < 2; i++) others[i] = malloc(size);", &other),
+        (16, "struct other **more = calloc(2, sizeof(struct other *));", &None),
+        (32, "keep(NEW(struct node));", &node),
+        (32, "keep(NEW(struct node), NEW(struct other));", &None),
+        (32, "made = malloc(sizeof(struct node)), other = malloc(sizeof(struct other));", &None),
+        (32, "made = malloc(sizeof(struct node)), numbers = malloc(2 * sizeof(int));", &None),
+        (32, "other = first(second(size));", &None),
+        (32, "other = malloc(sizeof *made);", &node),
+        (32, "other = malloc(sizeof *made->next /* other */);", &node),
+        (37, "made = malloc(sizeof(struct node) + 5);", &node),
+        (37, "made = malloc(size);", &None),
+        (32, "use(malloc(size));", &None),
+        (32, "other = malloc(((((((", &None),
+        (32, "= * sizeof sizeof ( new <", &None),
+    ];
+    for (size, statement, expected) in cases {
+        assert_eq!(name(size, statement), *expected, "{statement}");
+    }
+    assert_eq!(name(48, "others[0] = malloc(size);"), None);
+    assert_eq!(name(16, "table = malloc(2 * sizeof others[0]);"), pointers);
+    assert_eq!(info.answer(symbols["wrap"] + 8, 0, 40, "malloc(size)"), Answer::Passes);
 }
 
 /// Asks all there is to ask.
@@ -156,10 +189,10 @@ fn ask_all(info: &DebugInfo, symbols: &BTreeMap<String, u64>) {
                 info.object_path(of, offset);
             }
         }
-        info.constructed(address + 8, 40);
+        info.constructed(address + 8, None, 40);
         info.function_label(address + 8);
         for level in 0..info.depth_at(address + 8) {
-            info.answer(address + 8, level, 40, (12, "made = wrap(sizeof *made)"));
+            info.answer(address + 8, level, 40, "made = wrap(sizeof *made)");
         }
         for place in [-1, -40, i64::MIN, i64::MAX] {
             if let Some(local) = info.local(address + 8, place) {

@@ -1,5 +1,7 @@
 //! Names of data by its types: members of globals, allocated memory, variables of functions.
 
+use std::iter;
+
 use super::{ModuleId, Symbols};
 use crate::convert::{at_offset, of_cell};
 use crate::debug_info::allocations::{self, Answer};
@@ -17,8 +19,10 @@ const MEMBER_BYTES_MAX: u64 = 1 << 16;
 pub struct Birth<'a> {
     /// The call of the allocator, or code of the library that calls it.
     pub code: u64,
-    /// Code that the function ran next which called the library, if that is known.
+    /// Code of the function that called the library, if `code` is in one.
     pub near: Option<u64>,
+    /// Whether that is the call itself.
+    pub is_call: bool,
     /// Where the memory was accessed first.
     pub touched: &'a [u64],
     /// The calls that led there, the innermost first.
@@ -35,6 +39,7 @@ pub struct Content {
     name: String,
     size: u64,
     is_array: bool,
+    start: u64,
 }
 
 impl Content {
@@ -138,56 +143,60 @@ impl Symbols {
         Some((id, call.wrapping_sub(self.modules[id].bias(&shown)?)))
     }
 
-    /// What memory holds that was allocated so, as far as its allocation tells.
-    pub fn content(&mut self, birth: &Birth<'_>) -> Option<Content> {
-        if birth.size == 0 {
-            return None;
-        }
-        let first = birth.touched.iter().copied().chain(birth.near);
-        for code in first {
-            let Some((id, probe)) = self.probe(code) else { continue };
-            let Some(debug_info) = self.modules[id].debug_info() else { continue };
-            if let Some(content) = debug_info.constructed(probe, birth.size) {
-                return Some(Content::new(id, content));
+    /// What memory holds that was allocated so, as far as its allocation tells, and the text of the site that did: of
+    /// functions that only pass on what they allocate, their caller's.
+    pub fn born(&mut self, birth: &Birth<'_>) -> (Option<Content>, String) {
+        let (frames_before, module, answer) = self.maker(birth);
+        let content = match answer {
+            Answer::Holds(content) => module.map(|module| Content::new(module, content)),
+            Answer::SeemsToHold(_) | Answer::Passes | Answer::Unknown if birth.size == 0 => None,
+            Answer::SeemsToHold(content) => {
+                let constructed = self.constructed(birth);
+                constructed.or_else(|| Some(Content::new(module?, content)))
             }
-        }
-        let codes =
-            std::iter::once(birth.code).chain(birth.near).chain(birth.calls.iter().copied());
-        let mut answer = Answer::Passes;
-        let mut module = None;
-        for code in codes {
-            let Some((id, probe)) = self.probe(code) else { continue };
-            module = Some(id);
-            answer = self.answer_at(id, code, probe, birth.size);
-            if answer != Answer::Passes {
-                break;
-            }
-        }
-        match answer {
-            Answer::Holds(content) => Some(Content::new(module?, content)),
-            Answer::Passes | Answer::Unknown => None,
-        }
+            Answer::Passes | Answer::Unknown => self.constructed(birth),
+        };
+        let stack: Vec<u64> = birth.near.into_iter().chain(birth.calls.iter().copied()).collect();
+        (content, self.site_behind(birth.code, &stack, frames_before))
     }
 
-    /// What the functions at `code` say of memory of `size` bytes that they allocate.
-    fn answer_at(&mut self, id: ModuleId, code: u64, probe: u64, size: u64) -> Answer {
-        let frames = self.frames(code).to_vec();
-        let depth = match self.modules[id].debug_info() {
-            Some(debug_info) => debug_info.depth_at(probe),
-            None => 0,
-        };
-        for level in 0..depth {
-            let frame = frames.get(level).filter(|_| frames.len() == depth);
-            let line = frame.and_then(|frame| frame.line).unwrap_or(0);
-            let file = frame.and_then(|frame| frame.file.clone());
-            let text = file.and_then(|file| self.source_line(&file, line)).unwrap_or_default();
-            let Some(debug_info) = self.modules[id].debug_info() else { break };
-            let answer = debug_info.answer(probe, level, size, (u64::from(line), &text));
-            if answer != Answer::Passes {
-                return answer;
+    /// By the class of the constructor that is the first to write there.
+    fn constructed(&mut self, birth: &Birth<'_>) -> Option<Content> {
+        let near = birth.near.filter(|_| !birth.is_call);
+        let maker = birth.near.filter(|_| birth.is_call).unwrap_or(birth.code);
+        let maker = self.probe(maker);
+        birth.touched.iter().copied().chain(near).find_map(|code| {
+            let (id, probe) = self.probe(code)?;
+            let maker = maker.filter(|&(module, _)| module == id).map(|(_, probe)| probe);
+            let content = self.modules[id].debug_info()?.constructed(probe, maker, birth.size)?;
+            Some(Content::new(id, content))
+        })
+    }
+
+    /// How many of the functions that are active pass on what they allocate, the innermost first, and what the one says
+    /// that called them.
+    fn maker(&mut self, birth: &Birth<'_>) -> (usize, Option<ModuleId>, Answer) {
+        let calls = birth.calls.chunk_by(PartialEq::eq).map(|same| same[0]);
+        let codes: Vec<u64> = iter::once(birth.code).chain(birth.near).chain(calls).collect();
+        let mut frames_before = 0;
+        for code in codes {
+            let frames = self.frames(code).to_vec();
+            let Some((id, probe)) = self.probe(code) else { break };
+            let depth = self.modules[id].debug_info().map_or(0, |it| it.depth_at(probe));
+            for level in 0..depth {
+                let frame = frames.get(level).filter(|_| frames.len() == depth);
+                let place = frame.and_then(|frame| Some((frame.file.as_ref()?, frame.line?)));
+                let text = place.map(|(file, line)| self.sources.statement(file, line));
+                let Some(debug_info) = self.modules[id].debug_info() else { break };
+                let text = text.flatten().unwrap_or_default();
+                let answer = debug_info.answer(probe, level, birth.size, &text);
+                if answer != Answer::Passes {
+                    return (frames_before + level.min(frames.len()), Some(id), answer);
+                }
             }
+            frames_before += frames.len();
         }
-        Answer::Passes
+        (0, None, Answer::Passes)
     }
 
     /// What is behind the name of memory with this content, `offset` bytes into it: what the `size` bytes there are
@@ -203,6 +212,7 @@ impl Symbols {
         if !content.is_array {
             return path(offset);
         }
+        let Some(offset) = offset.checked_sub(content.start) else { return String::new() };
         let (index, rest) = (offset / content.size, offset % content.size);
         let end = rest.saturating_add(size.unwrap_or(0));
         if end > content.size {
@@ -236,17 +246,11 @@ impl Symbols {
         });
         Some((function, found))
     }
-
-    /// The text of a line of a source file, as far as it is here.
-    fn source_line(&mut self, file: &str, line: u32) -> Option<String> {
-        let lines = self.sources.lines(file)?;
-        lines.get((line as usize).checked_sub(1)?).cloned()
-    }
 }
 
 impl Content {
     fn new(module: ModuleId, content: allocations::Content) -> Self {
-        let allocations::Content { of, name, size, is_array } = content;
-        Self { module, of, name, size, is_array }
+        let allocations::Content { of, name, size, is_array, start } = content;
+        Self { module, of, name, size, is_array, start }
     }
 }

@@ -6,10 +6,10 @@ use core::ffi::{c_int, c_long};
 use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use super::program::{log_range, log_range_of};
-use super::{enter_or, flags_of_begin, flags_of_end, interceptors, keeping_errno};
+use super::{enter_or, flags_of_begin, flags_of_end, interceptors, keeping_errno, objects};
 use crate::log::{self, Entry, Operands};
-use crate::thread;
 use crate::wire::{Kind, flag};
+use crate::{sys, thread};
 
 /// The allocator itself, under names that need no look-up: looking up allocates.
 mod allocator {
@@ -43,9 +43,81 @@ pub unsafe fn allocated(entry: &Entry, block: usize, size: usize) -> usize {
 unsafe fn allocated_so(entry: &Entry, block: usize, size: usize, flags: u16) -> usize {
     if block != 0 {
         let (flags, extra) = (flags | flags_of_begin(entry), Some(size as u64));
-        entry.log_with(Kind::Alloc, block as u64, Operands { flags, extra, ..Operands::default() });
+        let operands =
+            Operands { flags, extra, value: call_of_library(entry), ..Operands::default() };
+        entry.log_with(Kind::Alloc, block as u64, operands);
     }
     block
+}
+
+/// How many places on the stack are looked at for a call of a library.
+const PLACES_MAX: usize = 32;
+
+/// Where recorded code called the library that allocates, such as `operator new`: the innermost return address of such
+/// code on the stack. What the library left there of earlier calls may look the same.
+unsafe fn call_of_library(entry: &Entry) -> Option<u64> {
+    const PAGE_MASK: u64 = PAGE as u64 - 1;
+    if !cfg!(reweave_static) && objects::is_instrumented(entry.code) {
+        return None;
+    }
+    let slot = thread::caller_slot();
+    // Another interceptor may have been entered since.
+    if slot.is_null() || !slot.is_aligned() || *slot != entry.code {
+        return None;
+    }
+    for place in 1..PLACES_MAX {
+        // Stacks are aligned to two words where functions are called.
+        let slot = slot.add(2 * place);
+        let is_first_of_page = slot as u64 & PAGE_MASK < 2 * size_of::<u64>() as u64;
+        if is_first_of_page && !sys::is_readable(slot as u64) {
+            break;
+        }
+        let address = *slot;
+        if objects::is_code(address) && follows_call(address) && !is_in_new(address) {
+            return Some(address);
+        }
+    }
+    None
+}
+
+/// Whether the code at `address` is in a function of the C++ library that only calls `operator new`. A static program
+/// has that among its own code, if it has it.
+fn is_in_new(address: u64) -> bool {
+    /// None of the functions is longer.
+    const LENGTH_MAX: u64 = 64;
+    macro_rules! is_in {
+        ($($name:literal)*) => {
+            false $(|| {
+                let start: u64;
+                // SAFETY: reads where the linker found the function; 0 if nowhere.
+                unsafe {
+                    asm!(
+                        concat!(".weak ", $name),
+                        concat!("mov {0}, qword ptr [rip + ", $name, "@GOTPCREL]"),
+                        out(reg) start,
+                        options(nostack, readonly, pure, preserves_flags),
+                    );
+                }
+                start != 0 && address.wrapping_sub(start) < LENGTH_MAX
+            })*
+        };
+    }
+    cfg!(reweave_static)
+        && is_in!(
+            "_ZnwmRKSt9nothrow_t"
+            "_ZnamRKSt9nothrow_t"
+            "_ZnwmSt11align_val_tRKSt9nothrow_t"
+            "_ZnamSt11align_val_tRKSt9nothrow_t"
+        )
+}
+
+/// Whether the instruction before the code at `address` is a call, as far as its bytes tell.
+unsafe fn follows_call(address: u64) -> bool {
+    const NEAR: u8 = 0xe8;
+    const INDIRECT: u8 = 0xff;
+    let byte = |before: u64| *((address - before) as *const u8);
+    let is_indirect = |length| byte(length) == INDIRECT && byte(length - 1) >> 3 & 7 == 2;
+    byte(5) == NEAR || (2..=7).any(is_indirect)
 }
 
 /// A block that was allocated out of sight and that no event tells of yet.

@@ -183,6 +183,12 @@ pub fn is_instrumented(code: u64) -> bool {
         || find(code).is_some_and(|object| object.is_instrumented.load(Ordering::Relaxed))
 }
 
+/// Whether `address` is in the code of an object that is instrumented.
+pub fn is_code(address: u64) -> bool {
+    let object = find(address).filter(|object| object.is_instrumented.load(Ordering::Relaxed));
+    object.is_some_and(|object| object.has_code_at(address) && object.has_code_at(address - 8))
+}
+
 /// Whether `code` is in the C++ library.
 pub unsafe fn is_in_cxx_library(code: u64) -> bool {
     find(code).is_some_and(|object| {
