@@ -888,10 +888,10 @@ mod tests {
 
     #[test]
     fn files_of_fetched_crates_are_short_and_no_part_of_the_program() {
-        let index = "/home/me/.cargo/registry/src/index.crates.io-1949cf8c6b5b557f";
+        let index = "/srv/me/.cargo/registry/src/index.crates.io-1949cf8c6b5b557f";
         let raw = format!("{index}/parking_lot-0.12.5/src/raw_mutex.rs");
         check_file(&raw, "parking_lot-0.12.5/src/raw_mutex.rs", Owner::Crate);
-        let checkout = "/home/me/.cargo/git/checkouts/queue-5d1c7a/9f8e7d6/src/lib.rs";
+        let checkout = "/srv/me/.cargo/git/checkouts/queue-5d1c7a/9f8e7d6/src/lib.rs";
         check_file(checkout, "queue-5d1c7a/9f8e7d6/src/lib.rs", Owner::Crate);
         check_file("/src/me/registry/src/main.rs", "/src/me/registry/src/main.rs", Owner::Program);
         let base = format!("{index}/parking_lot-0.12.5");
