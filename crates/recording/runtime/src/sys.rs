@@ -165,6 +165,7 @@ pub fn sched_yield() {
 }
 
 /// Sleeps for less than a second.
+#[cfg(not(reweave_static))]
 pub fn sleep(nanoseconds: i64) {
     const NANOSLEEP: usize = 35;
     let time = [0, nanoseconds];

@@ -235,6 +235,10 @@ impl Symbols {
             Some(label) => label,
             None => shorten::without_arguments(&self.frames(code).last()?.function),
         };
+        // Of the recorder's own functions nothing is known, not even where their frames end.
+        if function.starts_with("reweave_rt::") {
+            return None;
+        }
         let found = self.modules[id].debug_info().and_then(|debug_info| {
             let below = i64::try_from(end.checked_sub(address)?).ok()?;
             let Local { name, of, offset } = debug_info.local(probe, -below)?;

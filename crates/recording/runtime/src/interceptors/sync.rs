@@ -5,6 +5,7 @@
 use core::ffi::{c_int, c_long, c_uint};
 use core::mem::ManuallyDrop;
 use core::ptr;
+use core::sync::atomic::{AtomicBool, Ordering};
 
 use super::libraries;
 use super::program::log_range;
@@ -189,6 +190,9 @@ pub struct OnceAttempt {
     outer: *const OnceAttempt,
 }
 
+/// Whether any attempt failed. Who finds out later may have to come after it.
+static HAS_FAILED: AtomicBool = AtomicBool::new(false);
+
 /// Runs the routine that the running thread was about to run once. Exceptions pass through this
 /// frame: it has a personality, which is told so.
 #[unsafe(naked)]
@@ -222,7 +226,9 @@ unsafe extern "C" fn attempt_once() {
     scheduler::acquire(thread);
     // The runtime is not left here, but by whoever called us.
     let entry = ManuallyDrop::new(Entry { thread, code });
-    log_once(&entry, Kind::AtomicLoad, control, order::ACQUIRE);
+    if HAS_FAILED.load(Ordering::Relaxed) {
+        log_once(&entry, Kind::AtomicLoad, control, order::ACQUIRE);
+    }
     let mut attempt = OnceAttempt { control, code, outer: (*thread).once_attempt };
     // What lies below was jumped out of, and is gone.
     if attempt.outer < &raw const attempt {
@@ -250,6 +256,7 @@ unsafe extern "C" fn left_once(_version: c_int, actions: c_int) -> c_int {
     if actions & CLEANUP_PHASE != 0 && !thread.is_null() && !(*thread).once_attempt.is_null() {
         let OnceAttempt { control, code, outer } = *(*thread).once_attempt;
         (*thread).once_attempt = outer;
+        HAS_FAILED.store(true, Ordering::Relaxed);
         if let Some(entry) = log::enter(code) {
             log_once(&entry, Kind::AtomicStore, control, order::RELEASE);
         }
