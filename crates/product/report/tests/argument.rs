@@ -118,15 +118,15 @@ fn an_explanation_of_a_long_schedule_shows_what_matters_and_counts_the_rest() {
     expect![[r#"
         Side by side
           observed                                        predicted
-              1  T1  begin(b)                               … 1 step
+              1  T1  begin(b)                                 1  T1  begin(b)
               2  T1  acq(m)                                   2  T1  acq(m)
-          >   3  T1  r(x)      sees the initial value     >   3  T1  r(x)    sees the initial value
+          >   3  T1  r(x)      sees the initial value     >   3  T1  r(x)      sees the initial value
               4  T1  rel(m)                                   4  T1  rel(m)
             … 300 events                                    … 300 steps
             305  T2  acq(m)                                 305  T2  acq(m)
           > 306  T2  w(x)                                 > 306  T2  w(x)
             307  T2  rel(m)                                 307  T2  rel(m)
-          > 308  T1  r(x)      sees event 306             > 308  T1  r(x)    sees event 306
+          > 308  T1  r(x)      sees event 306             > 308  T1  r(x)      sees event 306
             … 1 event
 
         Why each step is allowed

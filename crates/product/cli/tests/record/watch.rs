@@ -160,7 +160,8 @@ fn threads_that_wait_for_each_other_are_named_and_checked() {
     let checked = bench.run(&["check", "run.rwt"]);
     let report = String::from_utf8_lossy(&checked.stdout);
     assert_eq!(checked.status.code(), Some(66), "{report}");
-    assert!(report.contains("T1 holds `left` and waits for `right`"), "{report}");
+    let expected = "the recorded run deadlocked: T1 waits for lock right, which T2 holds";
+    assert!(report.contains(expected), "{report}");
 }
 
 #[test]
