@@ -199,7 +199,9 @@ impl Names {
     /// Whether `object` is the stack of a thread with its thread-local storage, as a recorder calls it: `stack(T1)`.
     #[must_use]
     pub fn is_stack(&self, object: ObjectId) -> bool {
-        self.objects.name(object).starts_with("stack(")
+        let name = self.objects.name(object);
+        // The frame of a function of that name is `stack()`.
+        name.starts_with("stack(") && !name.starts_with("stack()")
     }
 
     /// The lock that is found taken by who reads `var`, if it stands for that; see [`TAKEN_BY`].

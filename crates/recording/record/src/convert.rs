@@ -412,7 +412,7 @@ impl Pass<'_> {
             return Ok(());
         }
         let thread = self.thread(number);
-        if self.step_uncounted((thread, number), &event)? {
+        if self.step_uncounted((thread, number), &event, place)? {
             return Ok(());
         }
         let state = &mut self.threads[thread];
@@ -456,6 +456,7 @@ impl Pass<'_> {
         &mut self,
         (thread, number): (usize, u32),
         event: &Event,
+        place: u64,
     ) -> io::Result<bool> {
         match (event.kind, event.handle_step()) {
             (Kind::Enter, _) => self.threads[thread].stack.enter(event.address, event.code),
@@ -465,7 +466,7 @@ impl Pass<'_> {
             (Kind::Interrupted, _) if event.extra.is_none() => {}
             (Kind::Detach, _) => self.detach(number, event)?,
             (_, Some(step @ (HandleStep::Made | HandleStep::Gone))) => {
-                self.load_library(event, step);
+                self.load_library(event, step, place);
             }
             _ => return Ok(false),
         }

@@ -435,47 +435,6 @@ fn library(start: u64, flags: u16) -> Event {
 }
 
 #[test]
-fn a_library_ends_with_the_last_close_which_comes_after_the_others() {
-    let close = handled(handle::LIBRARY, 0x9008, flag::OUT);
-    let life = [
-        (0, library(0x9000, 0)),
-        (0, access(Kind::Write, 0x9010, None)),
-        (1, access(Kind::Write, 0x9010, None)),
-        // Once for all accesses at one place.
-        (1, access(Kind::Write, 0x9018, None)),
-        (1, close),
-        (0, handled(handle::LIBRARY, 0x9008, flag::SHARED)),
-        (0, close),
-        (0, library(0x9000, flag::OUT | flag::SHARED)),
-        (0, access(Kind::Write, 0x9010, None)),
-    ];
-    check(
-        &[&life[..], &life].concat(),
-        expect![[r#"
-        main|ar.relaxed(library(a)#1)|a.c:7
-        main|w(memory#1)|a.c:7
-        T1|ar.relaxed(library(a)#1)|a.c:7
-        T1|w(memory#1)|a.c:7
-        T1|arw.relaxed(open_libraries)|a.c:3
-        main|ar.relaxed(library(a)#1)|a.c:3
-        main|arw.relaxed(open_libraries)|a.c:3
-        main|free(library(a)#1)|a.c:3
-        main|w(memory#1)|a.c:7
-        main|ar.relaxed(library(a)#2)|a.c:7
-        main|w(memory#1)|a.c:7
-        T1|ar.relaxed(library(a)#2)|a.c:7
-        T1|w(memory#1)|a.c:7
-        T1|arw.relaxed(open_libraries)|a.c:3
-        main|ar.relaxed(library(a)#2)|a.c:3
-        main|arw.relaxed(open_libraries)|a.c:3
-        main|free(library(a)#2)|a.c:3
-        main|w(memory#1)|a.c:7
-        not forked: [1]
-    "#]],
-    );
-}
-
-#[test]
 fn a_library_that_one_thread_uses_has_no_end() {
     let life = [
         (0, library(0x9000, 0)),

@@ -437,6 +437,7 @@ pub unsafe fn adopt() -> *mut Thread {
         return thread::unrecorded();
     }
     thread::set_current(thread::unrecorded());
+    thread::take_over(interceptors::threads::pthread_self());
     if let Some(thread) = new_thread() {
         begin(thread, 0);
     }

@@ -8,7 +8,7 @@ use core::ptr;
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 use crate::interceptors::libraries::Boundary;
-use crate::interceptors::sync::{Once, OnceAttempt};
+use crate::interceptors::sync::{Once, OnceAttempts};
 use crate::log::Buffer;
 use crate::predict::Slot;
 use crate::sys;
@@ -115,8 +115,8 @@ pub struct Thread {
     pub occurrences: *mut u32,
     /// What `pthread_once` is to do, and whether it did.
     pub once: Once,
-    /// The routine of that kind that it runs, or null.
-    pub once_attempt: *const OnceAttempt,
+    /// The routines of that kind that it runs.
+    pub once_attempts: OnceAttempts,
     /// How many times the end of the thread was put off, so that it comes last.
     pub end_delays: u32,
     /// The OpenMP team that it belongs to, or 0.
@@ -458,6 +458,13 @@ pub fn gone_with(handle: u64) -> Option<u32> {
         |[gone, _]: &&[AtomicU64; 2]| handle != 0 && gone.load(Ordering::Relaxed) == handle;
     let mine = GONE.iter().filter(is_mine);
     mine.map(|[_, number]| number.load(Ordering::Relaxed) as u32).max()
+}
+
+/// The thread that runs has `handle` now, whoever had it before.
+pub fn take_over(handle: u64) {
+    for [gone, _] in &GONE {
+        _ = gone.compare_exchange(handle, 0, Ordering::Relaxed, Ordering::Relaxed);
+    }
 }
 
 /// Forgets all threads, in a child process that has only the one that forked.

@@ -5,21 +5,18 @@
 //! looking something up in it, by its code, and by accesses to its variables. A life that one thread ends and another uses is
 //! an object, and its users read a variable of its name.
 //!
-//! Which `dlclose` is the last depends on the order of all. So each comes after those before it, also of other libraries, which may need
-//! this one: they change one variable.
+//! Which `dlclose` is the last depends on the order of all, and the loader counts out of sight. So libraries end only where one thread
+//! closes all that are closed. They do when the call is over: what their own destructors wait for comes before.
 
 use std::io;
 
 use reweave_base::{FxHashMap, FxHashSet};
-use reweave_runtime::wire::{Event, HandleStep, flag, handle};
+use reweave_runtime::wire::{Event, HandleStep, Kind, flag, handle};
 use reweave_trace::{AccessOp, LIBRARY, MemoryOrder, ObjectOp, Op};
 
 use super::events::has_no_operation;
 use super::{Current, Pass};
 use crate::shadow::Access;
-
-/// What stands for how often libraries were opened that are not closed yet.
-const OPEN_LIBRARIES: &str = "open_libraries";
 
 /// What has a life: what it is, one of [`handle`], and its address.
 type Key = (u64, u64);
@@ -30,6 +27,8 @@ struct Life {
     /// Which it is at this address, from 1.
     number: u32,
     is_over: bool,
+    /// The place where it was made, if that is known.
+    since: u64,
     user: Option<u32>,
     has_several_users: bool,
 }
@@ -92,11 +91,13 @@ pub struct Handles {
     loaded: Loaded,
     /// The last `dlclose` of each thread: its place, and whether it is seen why.
     closing: FxHashMap<u32, (u64, bool)>,
-    closes_count: u64,
+    has_several_closers: bool,
     /// Lives that one thread ended and another used.
     shared: FxHashSet<(Key, u32)>,
-    /// Where libraries begin that are unloaded, by the places of the `dlclose`.
-    unloaded: FxHashMap<u64, Vec<u64>>,
+    /// Which lives of libraries were made, by the places where that is said.
+    made: FxHashMap<u64, u32>,
+    /// Where it is said that a library is gone that others used.
+    unloaded: FxHashSet<u64>,
 }
 
 impl Handles {
@@ -122,13 +123,18 @@ impl Handles {
         match step {
             HandleStep::Made => {
                 self.loaded.add(event);
-                _ = self.lives.entry(key).or_default().go_on();
+                let life = self.lives.entry(key).or_default();
+                // One of which nobody saw the end is over now.
+                life.is_over = true;
+                let life = life.go_on();
+                life.since = place;
+                self.made.insert(place, life.number);
             }
             HandleStep::Used if is_library => {}
             HandleStep::Used => self.lives.entry(key).or_default().use_by(thread),
             HandleStep::Ends if is_library => {
-                self.closes_count += 1;
                 self.closing.insert(thread, (place, is_seen));
+                self.has_several_closers = self.closing.len() > 1;
             }
             HandleStep::Ends => {
                 let life = self.lives.entry(key).or_default();
@@ -137,14 +143,16 @@ impl Handles {
                 }
             }
             HandleStep::Gone => {
-                self.loaded.remove(event.address);
+                let Some(&(closing, is_close_seen)) = self.closing.get(&thread) else { return };
                 let life = self.lives.entry(key).or_default();
-                let is_shared = life.end(thread);
-                if let Some(&(place, true)) = self.closing.get(&thread)
-                    && is_shared
-                {
+                // What was loaded at the same place meanwhile lives on.
+                if life.since > closing {
+                    return;
+                }
+                self.loaded.remove(event.address);
+                if life.end(thread) && is_seen && is_close_seen {
                     self.shared.insert((key, life.number));
-                    self.unloaded.entry(place).or_default().push(event.address);
+                    self.unloaded.insert(place);
                 }
             }
         }
@@ -159,6 +167,8 @@ pub struct OpenHandles {
     loaded: Loaded,
     /// What the lives of libraries are called.
     names: FxHashMap<u64, String>,
+    /// Where libraries began that are gone.
+    gone: FxHashSet<u64>,
     /// How many other handles have names.
     names_count: FxHashMap<Key, usize>,
     /// The code by which each thread used a library last, if it did nothing but access memory since.
@@ -166,17 +176,18 @@ pub struct OpenHandles {
 }
 
 impl Pass<'_> {
-    /// A library was loaded, or is no longer there.
-    pub fn load_library(&mut self, event: &Event, step: HandleStep) {
-        let key = (handle::LIBRARY, event.address);
-        let life = self.handles.lives.entry(key).or_default();
-        if step == HandleStep::Gone {
-            life.go_on().is_over = true;
-            self.handles.loaded.remove(event.address);
+    /// At `place` a library was loaded, or is no longer there.
+    pub fn load_library(&mut self, event: &Event, step: HandleStep, place: u64) {
+        let Handles { made, unloaded, shared, has_several_closers, .. } = &self.first_pass.handles;
+        if *has_several_closers {
             return;
         }
-        let number = life.go_on().number;
-        if self.first_pass.handles.shared.contains(&(key, number)) {
+        if step == HandleStep::Gone {
+            self.handles.gone.extend(unloaded.contains(&place).then_some(event.address));
+            return;
+        }
+        let Some(&number) = made.get(&place) else { return };
+        if shared.contains(&((handle::LIBRARY, event.address), number)) {
             let own = self.library(event.address);
             self.handles.loaded.add(event);
             self.handles.names.insert(event.address, format!("{LIBRARY}({own})#{number}"));
@@ -186,6 +197,10 @@ impl Pass<'_> {
     /// What happens at `current` may use a library.
     pub fn use_library(&mut self, current: &mut Current) -> io::Result<()> {
         let event = current.event;
+        // Right after a library is gone, its memory is said to be another.
+        if event.kind == Kind::Alloc && self.handles.gone.remove(&event.address) {
+            return self.unload_library(current);
+        }
         let Some(start) = self.handles.loaded.used_by(&event) else {
             if !self.handles.last_use.is_empty() && Access::new(&event).is_none() {
                 self.handles.last_use.remove(&current.number);
@@ -219,8 +234,7 @@ impl Pass<'_> {
         let event = current.event;
         let (Some(step), Some(what)) = (event.handle_step(), event.extra) else { return Ok(()) };
         if what == handle::LIBRARY {
-            let is_end = step == HandleStep::Ends;
-            return if is_end { self.close_library(current) } else { Ok(()) };
+            return Ok(());
         }
         let key = (what, event.address);
         let life = self.handles.lives.entry(key).or_default().go_on();
@@ -239,24 +253,11 @@ impl Pass<'_> {
         }
     }
 
-    /// A thread closes a library once. It is unloaded if nobody else has it open.
-    fn close_library(&mut self, current: &mut Current) -> io::Result<()> {
-        let Handles { closes_count, unloaded, .. } = &self.first_pass.handles;
-        if unloaded.is_empty() {
-            return Ok(());
-        }
-        let starts = unloaded.get(&current.place).cloned().unwrap_or_default();
-        if *closes_count > 1 {
-            let var = self.sink.names().vars.intern(OPEN_LIBRARIES);
-            let op = Op::Access(AccessOp::AtomicUpdate(MemoryOrder::Relaxed), var);
-            self.emit(current, op, None)?;
-        }
-        for start in starts {
-            self.handles.loaded.remove(start);
-            if let Some(name) = self.handles.names.remove(&start) {
-                self.end_handle(current, &name)?;
-            }
-        }
-        Ok(())
+    /// The library is gone whose memory `current` says to be another.
+    fn unload_library(&mut self, current: &mut Current) -> io::Result<()> {
+        let start = current.event.address;
+        self.handles.loaded.remove(start);
+        let Some(name) = self.handles.names.remove(&start) else { return Ok(()) };
+        self.end_handle(current, &name)
     }
 }

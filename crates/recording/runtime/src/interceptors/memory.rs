@@ -115,7 +115,13 @@ fn is_in_new(address: u64) -> bool {
 unsafe fn follows_call(address: u64) -> bool {
     const NEAR: u8 = 0xe8;
     const INDIRECT: u8 = 0xff;
-    let byte = |before: u64| *((address - before) as *const u8);
+    let start = address - size_of::<u64>() as u64;
+    let stays = cfg!(reweave_static) || objects::is_in_main(address);
+    // A library may be unloaded by now.
+    let bytes =
+        if stays { Some((start as *const u64).read_unaligned()) } else { sys::read_word(start, 8) };
+    let Some(bytes) = bytes.map(u64::to_le_bytes) else { return false };
+    let byte = |before: usize| bytes[bytes.len() - before];
     let is_indirect = |length| byte(length) == INDIRECT && byte(length - 1) >> 3 & 7 == 2;
     byte(5) == NEAR || (2..=7).any(is_indirect)
 }

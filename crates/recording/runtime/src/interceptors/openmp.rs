@@ -87,6 +87,7 @@ pub unsafe fn find_libraries() {
 /// runs.
 unsafe extern "C" fn run_worker(start: *mut [usize; 3]) -> usize {
     thread::set_current(thread::unrecorded());
+    thread::take_over(threads::pthread_self());
     thread::write_local!("reweave_is_worker", 1_u64);
     let [routine, argument, blocked] = start.read();
     sys::unmap(start.cast(), WORKER_BYTES);

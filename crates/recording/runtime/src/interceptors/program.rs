@@ -98,6 +98,10 @@ pub unsafe fn look_for_objects(entry: &Entry) {
 /// How many threads close libraries. They hold the loader's lock, and may wait for the token.
 static CLOSING: AtomicU32 = AtomicU32::new(0);
 
+/// How often threads began to close one.
+#[cfg(not(reweave_static))]
+static CLOSES: AtomicU64 = AtomicU64::new(0);
+
 #[cold]
 unsafe fn look(entry: &Entry) {
     if CLOSING.load(Ordering::Relaxed) > 0 {
@@ -292,11 +296,14 @@ pub mod dynamic {
             }
             // Destructors of the object run recorded.
             drop(entry);
-            CLOSING.fetch_add(1, Ordering::Relaxed);
+            let closes = CLOSES.fetch_add(1, Ordering::SeqCst) + 1;
+            let is_first = CLOSING.fetch_add(1, Ordering::SeqCst) == 0;
             let result = real(object);
-            CLOSING.fetch_sub(1, Ordering::Relaxed);
+            let is_alone = is_first && CLOSES.load(Ordering::SeqCst) == closes;
+            CLOSING.fetch_sub(1, Ordering::SeqCst);
             if let Some(before) = before {
-                before.end_what_is_gone(code);
+                // What is gone may be what another thread closes, whose destructors still run.
+                before.end_what_is_gone(code, if is_alone { 0 } else { flag::ASSUMED });
             }
             result
         }
@@ -442,7 +449,7 @@ mod loaded {
         }
 
         /// Logs that the memory of objects which were unloaded since is another from now on.
-        pub unsafe fn end_what_is_gone(&self, code: u64) {
+        pub unsafe fn end_what_is_gone(&self, code: u64, flags: u16) {
             without_signals(|| dl_iterate_phdr(remove, self.0.cast()));
             let list = &*self.0;
             let gone = || list.places.iter().take(list.count).filter(|(start, end)| start < end);
@@ -462,7 +469,7 @@ mod loaded {
                 for &(start, end) in gone() {
                     objects::forget_within(start, end);
                     let operands = Operands {
-                        flags: flag::OUT | flag::SHARED,
+                        flags: flag::OUT | flag::SHARED | flags,
                         extra: Some(handle::LIBRARY),
                         ..Operands::default()
                     };

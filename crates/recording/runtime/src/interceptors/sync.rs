@@ -181,13 +181,13 @@ pub struct Once {
     code: u64,
 }
 
-/// A routine that a thread runs, in the frame that runs it.
-#[derive(Debug)]
-pub struct OnceAttempt {
-    control: usize,
-    code: u64,
-    /// The one around it.
-    outer: *const OnceAttempt,
+/// The routines that a thread runs, the innermost last. They are kept here and not in the frames
+/// that run them: a routine that is jumped out of leaves its entry behind.
+#[derive(Clone, Copy, Debug)]
+pub struct OnceAttempts {
+    count: usize,
+    /// The control word of each, and who asked for it. Deeper ones are only counted.
+    known: [(usize, u64); 8],
 }
 
 /// Whether any attempt failed. Who finds out later may have to come after it.
@@ -229,18 +229,18 @@ unsafe extern "C" fn attempt_once() {
     if HAS_FAILED.load(Ordering::Relaxed) {
         log_once(&entry, Kind::AtomicLoad, control, order::ACQUIRE);
     }
-    let mut attempt = OnceAttempt { control, code, outer: (*thread).once_attempt };
-    // What lies below was jumped out of, and is gone.
-    if attempt.outer < &raw const attempt {
-        attempt.outer = ptr::null();
+    let attempts = &raw mut (*thread).once_attempts;
+    let around = (*attempts).count;
+    if let Some(known) = (*attempts).known.get_mut(around) {
+        *known = (control, code);
     }
-    (*thread).once_attempt = &raw const attempt;
+    (*attempts).count = around + 1;
     (*thread).depth = 0;
     routine();
     // The routine may have ended the recording, and with it our place in the thread.
     if thread::current() == thread {
         (*thread).depth = 1;
-        (*thread).once_attempt = attempt.outer;
+        (*attempts).count = around;
         scheduler::settle(thread);
         log_once(&entry, Kind::AtomicStore, control, order::RELEASE);
         scheduler::release(thread);
@@ -253,9 +253,14 @@ unsafe extern "C" fn left_once(_version: c_int, actions: c_int) -> c_int {
     const CLEANUP_PHASE: c_int = 2;
     const CONTINUE_UNWIND: c_int = 8;
     let thread = thread::current();
-    if actions & CLEANUP_PHASE != 0 && !thread.is_null() && !(*thread).once_attempt.is_null() {
-        let OnceAttempt { control, code, outer } = *(*thread).once_attempt;
-        (*thread).once_attempt = outer;
+    if actions & CLEANUP_PHASE == 0 || thread.is_null() || thread == thread::unrecorded() {
+        return CONTINUE_UNWIND;
+    }
+    let attempts = &raw mut (*thread).once_attempts;
+    (*attempts).count = (*attempts).count.saturating_sub(1);
+    if let Some(&(control, code)) = (*attempts).known.get((*attempts).count)
+        && control != 0
+    {
         HAS_FAILED.store(true, Ordering::Relaxed);
         if let Some(entry) = log::enter(code) {
             log_once(&entry, Kind::AtomicStore, control, order::RELEASE);

@@ -37,7 +37,7 @@ const END_DELAYS: u32 = 3;
 unsafe extern "C" {
     fn pthread_key_create(key: *mut c_uint, destructor: usize) -> c_int;
     fn pthread_setspecific(key: c_uint, value: usize) -> c_int;
-    fn pthread_self() -> u64;
+    pub fn pthread_self() -> u64;
     fn pthread_getattr_np(thread: u64, attributes: *mut Attributes) -> c_int;
     fn pthread_attr_getstack(
         attributes: *const Attributes,
@@ -253,7 +253,8 @@ pub unsafe fn join<T>(
         joiner.log_flags(Kind::Join, u64::from((*child).number), flags);
         thread::mark(child, life::RELEASED);
     }
-    if is_refused(result) {
+    // One that waits for a time may be refused for its clock or its time as well.
+    if is_refused(result) && !is_timed {
         use_handle(entry, handle, flag::MISUSE | flag::ASKED);
     }
     if result == 0 && !status.is_null() {
