@@ -138,18 +138,18 @@ fn what_ends_with_a_thread_or_by_a_call_is_found_where_others_can_use_it_later()
                     );
                 }
             }
+            // Each opens the library by itself: then it is there for as long as one needs it.
+            for seed in ["1", "2", "3"] {
+                // Both may be in the loader at once, where one waits out of sight.
+                folder.record(&["--seed", seed], &["ended", "opened"]);
+                assert_eq!(folder.findings(), [] as [&str; 0], "{compiler} {level} {seed}");
+            }
             // One that stops a thread of its own when it is closed.
             let options = ["-shared", "-fPIC", level, "-DHAS_WORKER", "-o", "plugin.so"];
             folder.build("plugin.c", compiler, &options);
             for mode in ["serial", "free"] {
                 folder.record(&["--mode", mode], &["ended", "plugin_code", "join"]);
                 assert_eq!(folder.findings(), [] as [&str; 0], "{compiler} {level} {mode}");
-            }
-            // Each opens the library by itself: then it is there for as long as one needs it.
-            for seed in ["1", "2", "3"] {
-                // Both may be in the loader at once, where one waits out of sight.
-                folder.record(&["--seed", seed], &["ended", "opened"]);
-                assert_eq!(folder.findings(), [] as [&str; 0], "{compiler} {level} {seed}");
             }
         }
     }

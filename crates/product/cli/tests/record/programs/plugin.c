@@ -8,6 +8,7 @@ int plugin_add(int value) { return plugin_sum += value; }
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <unistd.h>
 
 static pthread_t worker;
 static atomic_int is_over;
@@ -19,6 +20,7 @@ static void *work(void *argument) {
         pthread_mutex_lock(&guard);
         rounds++;
         pthread_mutex_unlock(&guard);
+        usleep(1000);
     }
     return argument;
 }
