@@ -30,7 +30,7 @@ static void *send(void *argument) {
 
 static void *run_regions(void *argument) {
     long sum = 0;
-    while (!__atomic_load_n(&is_over, __ATOMIC_ACQUIRE)) {
+    do {
 #pragma omp parallel for num_threads(3) reduction(+ : sum)
         for (int i = 0; i < 8; i++) sum += i;
 #pragma omp parallel num_threads(2)
@@ -41,7 +41,7 @@ static void *run_regions(void *argument) {
                 sum++;
             }
         }
-    }
+    } while (!__atomic_load_n(&is_over, __ATOMIC_ACQUIRE));
     printf("%d\n", sum > 0);
     return argument;
 }
