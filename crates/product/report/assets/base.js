@@ -138,8 +138,8 @@ function eventOf(view, at) {
 /** The data of the chunk numbered `at`, read when first asked for; null if it is not there yet. */
 function chunkOf(at) {
     if (!chunks.has(at)) {
-        const [told, view] = [data(`report${at}`), data(`view${at}`)];
-        if (told === null || view === null) return null;
+        const [reported, view] = [data(`report${at}`), data(`view${at}`)];
+        if (reported === null || view === null) return null;
         const text = (id) => view.strings[id];
         view.threads = view.threads.map(({ number, name, given }) => ({
             number,
@@ -154,7 +154,7 @@ function chunkOf(at) {
         view.places = view.places.line.map((line, index) => placeOf(view, index));
         view.events = view.events.number.map((number, index) => eventOf(view, index));
         view.byNumber = new Map(view.events.map((event) => [event.number, event]));
-        view.told = told.findings;
+        view.reported = reported.findings;
         chunks.set(at, view);
     }
     return chunks.get(at);

@@ -187,7 +187,7 @@ function measure(lines, threads, lanes, room, gutter) {
     };
 }
 
-/** The mark of an event: what it is can be told by its shape. */
+/** The mark of an event: its shape says what it is. */
 function mark(event, x, y) {
     const path = (d) => svg('path', { d: `M${x} ${y}${d}`, class: 'mark' });
     if (event.kind === 'arw') return path('m-6 0 6-6 6 6-6 6z');

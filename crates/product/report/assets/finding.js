@@ -70,7 +70,7 @@ const CALLERS_OPEN = 3;
 
 /** One event at fault, with what a report in JSON has of it and what is said besides: what is held there,
  *  and who called it. A thread that is stuck waits there. */
-function site(chunk, told, { event: at, holding, callers: list, deed: given }, isStuck) {
+function site(chunk, reported, { event: at, holding, callers: list, action: given }, isStuck) {
     const event = chunk.events[at];
     const callers = list === undefined ? [] : chunk.callers[list];
     const stack =
@@ -86,7 +86,7 @@ function site(chunk, told, { event: at, holding, callers: list, deed: given }, i
                       callers.map((frame) => el('li', null, el('code', null, frame))),
                   ),
               );
-    const inside = told.function ? [' in ', el('code', null, told.function)] : null;
+    const inside = reported.function ? [' in ', el('code', null, reported.function)] : null;
     const { name } = event.place;
     return el(
         'div',
@@ -96,7 +96,7 @@ function site(chunk, told, { event: at, holding, callers: list, deed: given }, i
             { class: 'site-head' },
             el('b', null, event.thread.title),
             ' ',
-            el('span', { title: event.op }, prose(given ?? (isStuck ? waiting(event) : deed(event)))),
+            el('span', { title: event.op }, prose(given ?? (isStuck ? waiting(event) : action(event)))),
             el('span', { class: 'soft' }, `, event ${event.number}`),
         ),
         el(
@@ -250,9 +250,9 @@ function command(text, why) {
     );
 }
 
-function next(chunk, told, entry) {
+function next(chunk, reported, entry) {
     const { before, after } = chunk.commands[entry.explain] ?? {};
-    const end = after === undefined ? '' : told.id + chunk.strings[after];
+    const end = after === undefined ? '' : reported.id + chunk.strings[after];
     const isExplained = report.is_explanation || before === undefined;
     const explain = isExplained ? null : chunk.strings[before] + end;
     if (!explain && !entry.confirm) return null;
@@ -492,7 +492,7 @@ function words(view, entry) {
         deadlock: 'Each thread waits for a lock that another one holds:',
         stuck: 'Nobody is left to let these go on:',
     }[entry.goal];
-    const deeds = line.cells.map((cell) => {
+    const actions = line.cells.map((cell) => {
         const value = valueOf(cell);
         const never = cell.role === ROLE.never ? ' This does not happen.' : '';
         const sees = sight(cell);
@@ -500,10 +500,10 @@ function words(view, entry) {
         const end = line.isEnd && !isBlocked ? ' is next: ' : ' ';
         return el(
             'p',
-            { class: 'deed' },
+            { class: 'action' },
             el('b', null, cell.event.thread.title),
             end,
-            prose(isBlocked ? waiting(cell.event) : deed(cell.event)),
+            prose(isBlocked ? waiting(cell.event) : action(cell.event)),
             value === null ? '' : [' = ', el('code', null, value)],
             sees ? `, ${sees}` : '',
             '.',
@@ -512,8 +512,8 @@ function words(view, entry) {
         );
     });
     return line.isEnd && heading
-        ? [el('p', { class: 'clash-words' }, heading), ...deeds]
-        : deeds;
+        ? [el('p', { class: 'clash-words' }, heading), ...actions]
+        : actions;
 }
 
 /** Where that is: the code, locks and variables. */
@@ -596,7 +596,7 @@ function elsewhere({ places = [], traces = [] }) {
 }
 
 /** What `finding` is called, and what it stands on. */
-function heading(finding, told, entry) {
+function heading(finding, reported, entry) {
     const standing = stands(finding);
     const isCertain = ['witnessed', 'observed'].includes(standing);
     return el(
@@ -605,9 +605,9 @@ function heading(finding, told, entry) {
         el(
             'h2',
             { tabindex: -1, id: 'heading' },
-            el('a', { href: `#${finding.anchor}` }, told.id),
+            el('a', { href: `#${finding.anchor}` }, reported.id),
             ' ',
-            el('span', { class: `chip kind-${told.kind}` }, told.kind),
+            el('span', { class: `chip kind-${reported.kind}` }, reported.kind),
             ' ',
             el(
                 'span',
@@ -623,7 +623,7 @@ function heading(finding, told, entry) {
 }
 
 /** Why it is a fault, and beside it how it is repaired. */
-function why(chunk, told, argument) {
+function why(chunk, reported, argument) {
     const texts = (list) => (list ?? []).map((text) => chunk.strings[text]);
     const reason = chunk.reasons[argument.why];
     const card = (title, name, paragraphs) =>
@@ -638,8 +638,8 @@ function why(chunk, told, argument) {
     return el(
         'div',
         { class: 'reasons' },
-        card(reason.heading, 'reason', told.why ?? texts(reason.paragraphs)),
-        card('How to fix it', 'fix', told.fix ?? texts(argument.fix)),
+        card(reason.heading, 'reason', reported.why ?? texts(reason.paragraphs)),
+        card('How to fix it', 'fix', reported.fix ?? texts(argument.fix)),
     );
 }
 
@@ -655,31 +655,31 @@ function details(finding) {
         return el('p', { class: 'none soft' }, 'Loading…');
     }
     const entry = chunk.findings[finding.place];
-    const told = chunk.told[finding.place];
+    const reported = chunk.reported[finding.place];
     const { argument } = entry;
     const isStuck = ['deadlock', 'stuck'].includes(entry.goal);
     const trace = report.traces[finding.trace];
     return el(
         'article',
         { id: finding.anchor },
-        heading(finding, told, entry),
+        heading(finding, reported, entry),
         report.traces.length > 1 ? el('p', { class: 'soft' }, trace.name) : null,
-        el('p', { class: 'message' }, prose(told.message)),
+        el('p', { class: 'message' }, prose(reported.message)),
         el('p', { class: 'standing' }, chunk.strings[entry.standing]),
         el(
             'div',
             { class: 'sites' },
             entry.known
                 ? null
-                : entry.sites.map((one, at) => site(chunk, told.sites[at], one, isStuck)),
+                : entry.sites.map((one, at) => site(chunk, reported.sites[at], one, isStuck)),
             (entry.related ?? []).map((one) => related(chunk, one)),
         ),
         (entry.legend || []).map((line) => el('p', { class: 'soft' }, prose(line), '.')),
         known(entry.known),
         choices(entry.choices),
         entry.note ? el('p', null, entry.note, '.') : null,
-        elsewhere(told),
-        why(chunk, told, argument),
+        elsewhere(reported),
+        why(chunk, reported, argument),
         (argument.before ?? []).map(part),
         evidence(finding, entry, chunk),
         (argument.after ?? []).map(part),
@@ -689,12 +689,12 @@ function details(finding) {
         entry.not_confirmed
             ? el('p', null, el('b', null, 'Not confirmed'), `: ${entry.not_confirmed}`)
             : null,
-        next(chunk, told, entry),
+        next(chunk, reported, entry),
         el(
             'footer',
             { class: 'soft' },
-            `Found by ${told.analysis} of ${report.name} ${report.version}; fingerprint `,
-            el('code', null, told.fingerprint),
+            `Found by ${reported.analysis} of ${report.name} ${report.version}; fingerprint `,
+            el('code', null, reported.fingerprint),
             '.',
         ),
     );

@@ -38,11 +38,11 @@ function waiting(event) {
         arrive: `waits at ${of}`,
     };
     const isLock = TAKES.has(event.kind) || ['req', 'wreq'].includes(event.kind);
-    return words[event.kind] || (isLock ? `waits for ${of}` : deed(event));
+    return words[event.kind] || (isLock ? `waits for ${of}` : action(event));
 }
 
 /** What an event does, in words. */
-function deed(event) {
+function action(event) {
     const of = '`' + event.operand + '`';
     const words = {
         r: `reads ${of}`,

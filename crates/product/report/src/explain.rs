@@ -155,7 +155,7 @@ fn sections(trace: &Trace, finding: &Finding) -> Vec<Section> {
 }
 
 /// What the thread of `event` does there, where a trace has only that it was there.
-pub fn deed(trace: &Trace, event: EventId) -> Option<String> {
+pub fn action(trace: &Trace, event: EventId) -> Option<String> {
     if !matches!(trace.event(event).op, Op::Marker(_)) {
         return None;
     }

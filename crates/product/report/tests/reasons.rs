@@ -160,7 +160,7 @@ fn threads_that_wait_for_the_ends_of_each_other_are_a_circle() {
     );
     // What the trace has no operation for is said as well.
     let page = page(&trace, "endings.stuck");
-    assert!(page.contains("\"deed\":\"waits for T2 to end\""), "{page}");
+    assert!(page.contains("\"action\":\"waits for T2 to end\""), "{page}");
 }
 
 /// The page of what `only` finds in `trace`.
@@ -180,7 +180,7 @@ fn a_page_says_what_a_misuse_does() {
     let (kind, text) = (EndKind::Exited, String::new());
     builder.set_run_end(RunEnd { kind, text, threads: Vec::new(), misuses });
     let page = page(&builder.finish().expect("it is well formed"), "endings.misuse");
-    assert!(page.contains("\"deed\":\"releases a mutex that it does not hold\""), "{page}");
+    assert!(page.contains("\"action\":\"releases a mutex that it does not hold\""), "{page}");
 }
 
 /// What usually repairs the first fault of `lines`: threads, operations, places and functions.

@@ -208,8 +208,8 @@ fn check_allocated(name: &str, more: &[&[&str]], expected: Expect) {
                 lines.extend(messages(&folder).iter().flat_map(|message| placed(message)));
                 let report = folder.reweave(&["check", "run.rwt"]).stdout;
                 let report = String::from_utf8_lossy(&report).into_owned();
-                let told = report.lines().filter(|line| line.contains(" was allocated at "));
-                lines.extend(told.flat_map(|line| line.trim().split("; ")).map(str::to_owned));
+                let allocated = report.lines().filter(|line| line.contains(" was allocated at "));
+                lines.extend(allocated.flat_map(|line| line.trim().split("; ")).map(str::to_owned));
             }
             let lines: String = lines.iter().map(|line| format!("{line}\n")).collect();
             let first = seen.get_or_insert_with(|| lines.clone());

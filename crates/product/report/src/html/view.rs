@@ -183,7 +183,7 @@ struct SiteView {
     callers: Option<usize>,
     /// What its thread does there, where its operation does not say so.
     #[serde(skip_serializing_if = "Option::is_none")]
-    deed: Option<String>,
+    action: Option<String>,
 }
 
 /// An event that a finding is about besides those at fault, and what it has to do with it.
@@ -506,8 +506,8 @@ impl Builder<'_> {
         let callers = site.callers();
         let callers: Vec<u32> = callers.iter().map(|frame| self.strings.text(frame)).collect();
         let callers = (!callers.is_empty()).then(|| self.callers.id(callers));
-        let deed = crate::explain::deed(trace, event);
-        SiteView { event: self.event(event, true), holding, callers, deed }
+        let action = crate::explain::action(trace, event);
+        SiteView { event: self.event(event, true), holding, callers, action }
     }
 
     /// The number of `event` in the chunk.

@@ -194,7 +194,7 @@ pub struct OnceAttempts {
 static HAS_FAILED: AtomicBool = AtomicBool::new(false);
 
 /// Runs the routine that the running thread was about to run once. Exceptions pass through this
-/// frame: it has a personality, which is told so.
+/// frame: the unwinder calls its personality then.
 #[unsafe(naked)]
 unsafe extern "C" fn run_once() {
     /// Relative to the instruction, in four bytes.
